@@ -1,0 +1,1 @@
+"""From partitioned units to shared objects: TOSA, linalg, schedule, kernels, objects."""

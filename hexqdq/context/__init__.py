@@ -1,0 +1,1 @@
+"""The context file, its executors and running a model from it."""

@@ -1,0 +1,1 @@
+"""Where a segment runs: the numpy reference, this machine, or a Hexagon under qemu."""
