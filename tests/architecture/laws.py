@@ -116,14 +116,14 @@ def finished(modules: tuple[Module, ...]) -> Iterator[str]:
 def catches(modules: tuple[Module, ...]) -> Iterator[str]:
     """Handlers, outside ``cli``, of more than can be mended.
 
-    ``except Exception`` may stand where a third-party call is translated: its last statement raises.
+  ``except Exception`` may stand where a third-party call is translated: it raises from what it caught.
     """
     for module in modules:
         if _inner(module.name) == "cli":
             continue
         for node in ast.walk(module.tree):
             if isinstance(node, ast.ExceptHandler):
-                translates = isinstance(node.body[-1], ast.Raise)
+                translates = any(isinstance(part, ast.Raise) and part.cause for part in ast.walk(node))
                 for caught in _caught(node):
                     if caught in UNMENDABLE or (caught == "Exception" and not translates):
                         yield f"{module.name}:{node.lineno} catches {caught or 'everything'}; only cli may"
