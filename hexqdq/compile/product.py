@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from hexqdq.ops.unit import Tensor, UnitGraph
@@ -78,9 +77,7 @@ class Operand:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Operand:
-        return cls(
-            Area(data["area"]), data["nbytes"], data["offset"], data["index"], data["reads"], data["writes"]
-        )
+        return cls(Area(data["area"]), data["nbytes"], data["offset"], data["index"], data["reads"], data["writes"])
 
 
 @dataclass(frozen=True)
@@ -153,10 +150,6 @@ class StepList:
         )
 
 
-Constants = bytes | memoryview | NDArray[np.uint8]
-"""The packed constant section: bytes when compiled, a view of the mapped file when read."""
-
-
 @dataclass(frozen=True, eq=False)
 class CompiledSegment:
     """A segment ready to run.
@@ -171,7 +164,7 @@ class CompiledSegment:
     tosa: TosaSegment
     steps: StepList
     objects: Mapping[str, bytes]
-    constants: Constants
+    constants: bytes
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -180,6 +173,10 @@ class CompiledSegment:
     @property
     def outputs(self) -> tuple[Tensor, ...]:
         return self.steps.outputs
+
+    @property
+    def arena_bytes(self) -> int:
+        return self.steps.arena_bytes
 
 
 @dataclass(frozen=True, eq=False)
