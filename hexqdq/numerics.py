@@ -188,10 +188,10 @@ def bias_integers(subject: str, values: Array, params: QuantParams | None, scale
         if np.all(np.abs(own / scales - 1.0) <= 2.0**-20):
             return centred
         real = centred * own
-    integers = np.rint(real / scales)
+    integers = np.rint(np.asarray(real / scales, np.float64))
     if np.max(np.abs(integers), initial=0.0) > I32_MAX:
         raise RescaleError(subject, f"bias reaches {np.max(np.abs(integers)):.3g} steps; expected at most 2^31 - 1")
-    return integers.astype(np.int64)
+    return np.asarray(integers, np.int64)
 
 
 @dataclass(frozen=True)
