@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
 from hexqdq.errors import UsageError
 
 Cell = str | int | float | None
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and of how much; the total is 0 where unknown."""
 
 
 @dataclass(frozen=True)
