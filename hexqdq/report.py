@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, Any
@@ -123,21 +124,39 @@ def number(value: float) -> str:
 
 
 def print_tables(tables: Iterable[Table], stream: IO[str] | None = None) -> None:
-    """Tables as text: fitted to the terminal, or unwrapped in full where the stream is no terminal."""
+    """Tables as text: fitted to a terminal; in a pipe one line per row, as long as it needs to be."""
+    out = stream or sys.stdout
+    for table in tables:
+        if out.isatty():
+            _print_fitted(table, out)
+        else:
+            out.write("\n".join((*plain_lines(table), "", "")))
+
+
+def plain_lines(table: Table) -> list[str]:
+    """The title, the columns and the rows as aligned lines."""
+    cells = [table.columns, *(tuple(_text(cell) for cell in row) for row in table.rows)]
+    numeric = [_is_numeric(table.rows, index) for index in range(len(table.columns))]
+    widths = [max(len(row[index]) for row in cells) for index in range(len(table.columns))]
+    lines = []
+    for row in cells:
+        places = zip(row, widths, numeric, strict=True)
+        lines.append("  ".join(c.rjust(width) if right else c.ljust(width) for c, width, right in places).rstrip())
+    return [table.title, *lines]
+
+
+def _print_fitted(table: Table, stream: IO[str]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table as RichTable
 
-    console = Console(file=stream, highlight=False)
-    if not console.is_terminal:
-        console = Console(file=stream, highlight=False, width=400, no_color=True)
-    for table in tables:
-        shown = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD)
-        for index, column in enumerate(table.columns):
-            shown.add_column(column, justify="right" if _is_numeric(table.rows, index) else "left")
-        for row in table.rows:
-            shown.add_row(*(_text(cell) for cell in row))
-        console.print(shown)
+    shown = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD)
+    for index, column in enumerate(table.columns):
+        shown.add_column(column, justify="right" if _is_numeric(table.rows, index) else "left")
+    for row in table.rows:
+        shown.add_row(*(escape(_text(cell)) for cell in row))
+    Console(file=stream, highlight=False).print(shown)
 
 
 def to_json_text(data: Any) -> str:
@@ -155,8 +174,6 @@ def _is_numeric(rows: Sequence[tuple[Cell, ...]], index: int) -> bool:
 
 
 def _text(cell: Cell) -> str:
-    from rich.markup import escape
-
     if cell is None:
         return ""
-    return escape(cell) if isinstance(cell, str) else number(cell)
+    return cell if isinstance(cell, str) else number(cell)
