@@ -116,7 +116,7 @@ def finished(modules: tuple[Module, ...]) -> Iterator[str]:
 def catches(modules: tuple[Module, ...]) -> Iterator[str]:
     """Handlers, outside ``cli``, of more than can be mended.
 
-  ``except Exception`` may stand where a third-party call is translated: it raises from what it caught.
+    ``except Exception`` may stand where a third-party call is translated: it raises from what it caught.
     """
     for module in modules:
         if _inner(module.name) == "cli":

@@ -1,0 +1,285 @@
+"""The command line: commands, messages and exit codes (0 done, 1 input at fault, 2 usage, 3 our fault)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from hexqdq.errors import HexqdqError, UsageError
+from hexqdq.report import Progress, Table, decision_table, measure_table, print_tables, reason_table, share
+from hexqdq.report import to_json_text as json_text
+from hexqdq.target import DEFAULT_TARGET
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+OUR_FAULT = 3
+
+app = typer.Typer(
+    name="hexqdq",
+    help="Quantize ONNX models, compile them for the Hexagon NPU, run them bit for bit the same on the host.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="An ONNX file.")]
+OutputPath = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write the result.")]
+InputShapes = Annotated[
+    list[str] | None,
+    typer.Option("--input-shape", metavar="NAME:1x3x32x32", help="The static shape of a dynamic input; may repeat."),
+]
+TargetName = Annotated[str, typer.Option("--target", help="See `hexqdq targets`.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+DumpFolder = Annotated[Path | None, typer.Option("--dump", metavar="DIR", help="Write every stage's product there.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs a command and exits with its code; no error leaves as a traceback unless HEXQDQ_DEBUG=1."""
+    try:
+        app(args=list(arguments) if arguments is not None else None)
+    except HexqdqError as error:
+        _fail(str(error), error.exit_code)
+    except BrokenPipeError:
+        os._exit(1)
+    except Exception as error:
+        next_step = "this is a fault of hexqdq; repeat with HEXQDQ_DEBUG=1 and report what it prints"
+        _fail(f"{type(error).__name__}: {error}\n  next: {next_step}", OUR_FAULT)
+    raise SystemExit(0)
+
+
+@app.command()
+def quantize(
+    model: ModelPath,
+    calib: Annotated[
+        Path, typer.Option("--calib", metavar="DATA", help="A folder of .npz files, or one stacked .npz.")
+    ],
+    output: OutputPath = None,
+    input_shape: InputShapes = None,
+    recipe: Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A recipe as JSON.")] = None,
+    dump: DumpFolder = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Calibrate a float model and write it with Q/DQ nodes."""
+    from hexqdq.app import convert
+
+    path = output or model.with_suffix(".qdq.onnx")
+    with _progress(quiet or as_json) as progress:
+        result = convert.quantize_to_file(
+            model,
+            calib,
+            path,
+            recipe=convert.read_recipe(recipe) if recipe else None,
+            input_shapes=_shapes(input_shape),
+            dump=dump,
+            progress=progress,
+        )
+    _show(result.to_json(), [result.table()], f"wrote {path}", as_json, quiet)
+
+
+@app.command()
+def compile(
+    model: ModelPath,
+    output: OutputPath = None,
+    target: TargetName = DEFAULT_TARGET,
+    input_shape: InputShapes = None,
+    allow_cpu: Annotated[bool, typer.Option("--allow-cpu", help="Accept a model that stays on the CPU.")] = False,
+    dump: DumpFolder = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compile a QDQ model into a context file."""
+    from hexqdq.app import convert
+
+    path = output or model.with_name(model.name.removesuffix(".onnx").removesuffix(".qdq") + ".ctx")
+    with _progress(quiet or as_json) as progress:
+        result = convert.compile_to_file(
+            model,
+            path,
+            target=target,
+            input_shapes=_shapes(input_shape),
+            allow_cpu=allow_cpu,
+            dump=dump,
+            progress=progress,
+        )
+    tables = [measure_table(result.measures, str(share(result.decisions))), *_reasons(result.decisions)]
+    data = {"output": str(path), "decisions": result.decisions, "measures": result.measures}
+    _show(data, tables, f"wrote {path}", as_json, quiet)
+
+
+@app.command()
+def run(
+    context: Annotated[Path, typer.Argument(metavar="CONTEXT", help="A context file, or a QDQ model.")],
+    inputs: Annotated[list[str] | None, typer.Option("--input", metavar="NAME=FILE.npy", help="One per input.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE.npz", help="Where to write.")] = None,
+    executor: Annotated[str, typer.Option("--executor", help="auto, host, qemu or reference.")] = "auto",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a context once and print or write its outputs."""
+    from hexqdq.app import once
+
+    outcome = once.run_once(context, dict(_pair(text, "=", "--input NAME=FILE.npy") for text in inputs or []), executor)
+    if output is not None:
+        outcome.write(output)
+    done = f"wrote {output}" if output else "give -o FILE.npz to keep the outputs"
+    _show(outcome.to_json(), outcome.tables(), done, as_json, quiet)
+
+
+@app.command()
+def explain(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="An ONNX file or a context.")],
+    target: TargetName = DEFAULT_TARGET,
+    input_shape: InputShapes = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say where each node of a model runs, and why the others stay on the CPU."""
+    from hexqdq.app.explain import explain as explain_model
+
+    explanation = explain_model(model, target=target, input_shapes=_shapes(input_shape))
+    decisions = explanation.decisions
+    tables = [decision_table(decisions), *_reasons(decisions)]
+    data = {"assumption": explanation.assumption, "decisions": decisions, "share": share(decisions)}
+    done = "\n".join(line for line in (str(share(decisions)), explanation.assumption) if line)
+    _show(data, tables, done, as_json, quiet=False)
+
+
+@app.command()
+def demo(as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """Quantize, compile and run the embedded digits model on every executor that is here."""
+    from hexqdq.app.demo import run_demo
+
+    with _progress(quiet or as_json) as progress:
+        outcome = run_demo(progress)
+    _show(outcome.to_json(), outcome.tables(), outcome.verdict, as_json, quiet)
+    if not outcome.equal:
+        raise typer.Exit(OUR_FAULT)
+
+
+@app.command()
+def targets(as_json: AsJson = False) -> None:
+    """List the targets."""
+    from hexqdq.target import TARGETS
+
+    rows = tuple(
+        (t.name, t.arch, ", ".join(sorted(t.features)), f"{t.vtcm_bytes >> 20} MB" if t.vtcm_bytes else None, t.source)
+        for t in TARGETS
+    )
+    table = Table("Targets", ("target", "architecture", "features", "VTCM", "source"), rows)
+    _show(table.to_json(), [table], "", as_json, quiet=False)
+
+
+@app.command()
+def ops(as_json: AsJson = False) -> None:
+    """List the ops that the NPU has a form for, with every limit."""
+    from hexqdq.ops import OPS
+
+    rows = tuple((s.op_type, s.summary, "; ".join(limit.sentence for limit in s.limits)) for s in OPS.values())
+    table = Table("Ops", ("op", "what", "limits"), rows)
+    _show(table.to_json(), [table], "", as_json, quiet=False)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"hexqdq {version('hexqdq')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """Quantize ONNX models, compile them for the Hexagon NPU, run them bit for bit the same on the host."""
+
+
+def _show(data: Any, tables: Iterable[Table], done: str, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        typer.echo(json_text(data))
+    elif not quiet:
+        print_tables(tables)
+        if done:
+            typer.echo(done)
+
+
+def _reasons(decisions: Iterable[Any]) -> list[Table]:
+    table = reason_table(decisions)
+    return [table] if table.rows else []
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    if os.environ.get("HEXQDQ_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exc()
+    typer.echo(f"error: {message}", err=True)
+    raise SystemExit(code)
+
+
+def _pair(text: str, separator: str, form: str) -> tuple[str, str]:
+    left, found, right = text.rpartition(separator) if separator == ":" else text.partition(separator)
+    if not (left and found and right):
+        raise UsageError(f"option value {text!r}", f"expected {form}", "see --help of the command")
+    return left, right
+
+
+def _shapes(texts: list[str] | None) -> dict[str, tuple[int, ...]]:
+    """``name:1x3x32x32`` texts as shapes by name; the name may itself hold colons."""
+    shapes = {}
+    for text in texts or []:
+        name, shape = _pair(text, ":", "--input-shape NAME:1x3x32x32")
+        sizes = shape.lower().split("x")
+        if not all(size.isdecimal() and int(size) > 0 for size in sizes):
+            raise UsageError(f"--input-shape {text}", f"{shape!r} is no shape", "write it as NAME:1x3x32x32")
+        shapes[name] = tuple(map(int, sizes))
+    return shapes
+
+
+@contextmanager
+def _progress(silent: bool) -> Iterator[Progress | None]:
+    """Bars on a terminal, one line per finished task in a pipe, both on stderr."""
+    if silent:
+        yield None
+    elif sys.stderr.isatty():
+        with _Bars() as bars:
+            yield bars
+    else:
+        yield _line
+
+
+def _line(what: str, done: int, total: int) -> None:
+    if done == total:
+        typer.echo(f"{what}: {done}" if total > 1 else what, err=True)
+
+
+class _Bars:
+    """One bar per task, opened when the task is first told of."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress as RichProgress
+
+        self._bars = RichProgress(console=Console(stderr=True), transient=True)
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> _Bars:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if what not in self._tasks:
+            self._tasks[what] = self._bars.add_task(what, total=total or None)
+        self._bars.update(self._tasks[what], completed=done, total=total or None)

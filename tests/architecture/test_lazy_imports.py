@@ -1,0 +1,55 @@
+"""What may be loaded when: the command line starts light, and running a context needs no tool-chain."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+HEAVY = ("mlir", "llvmlite", "ziglang", "onnx", "onnx_ir", "onnxscript", "onnxruntime", "numpy", "rich", "torch")
+TOOL_CHAIN = ("mlir", "llvmlite", "ziglang", "onnx", "onnx_ir", "onnxscript")
+
+
+def _loaded_by(statement: str) -> set[str]:
+    code = f"import sys\n{statement}\nprint(*(m for m in sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(result.stdout.split())
+
+
+@pytest.mark.parametrize("statement", ["import hexqdq", "import hexqdq.cli"])
+def test_start_loads_nothing_heavy(statement: str) -> None:
+    assert not _loaded_by(statement) & set(HEAVY)
+
+
+def test_the_check_sees_a_heavy_import() -> None:
+    assert "numpy" in _loaded_by("import hexqdq.qtypes") & set(HEAVY)
+
+
+def test_help_answers_at_once() -> None:
+    """0.2 s on an idle machine; the bound leaves room for a busy one."""
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "hexqdq", "--help"], capture_output=True, check=True)
+        times.append(time.perf_counter() - started)
+    assert min(times) < 1.0
+
+
+def test_contexts_load_without_the_tool_chain() -> None:
+    blocked = f"for name in {TOOL_CHAIN!r}: sys.modules[name] = None"
+    loaded = _loaded_by(
+        f"{blocked}\nimport hexqdq.context.file, hexqdq.context.run, hexqdq.app.session\n"
+        "import hexqdq.context.executors.host, hexqdq.context.executors.qemu, hexqdq.context.executors.reference\n"
+        "sys.modules = {k: v for k, v in sys.modules.items() if v is not None}"
+    )
+    assert "hexqdq.app.session" in loaded
+    assert "hexqdq.driver" not in loaded
+    assert "onnxruntime" not in loaded
+
+
+def test_every_public_name_resolves() -> None:
+    code = "import hexqdq\nfor name in hexqdq.__all__: getattr(hexqdq, name)\nprint(hexqdq.__version__)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip()
