@@ -69,21 +69,39 @@ def aligned_constants(constants: bytes | memoryview) -> NDArray[np.uint8]:
     return copy
 
 
-def _load_library(segment: Segment, target: Target) -> tuple[ctypes.CDLL, ObjectFile]:
-    file = ObjectFile(segment.name, segment.objects[target.object_key])
-    try:
-        return ctypes.CDLL(file.path, mode=os.RTLD_NOW | os.RTLD_LOCAL), file
-    except OSError as error:
-        file.close()
-        problem = f"its {target.object_key} object does not load: {error}"
-        hint = "run it with executor reference, and report the message"
-        raise ExecutorError(f"segment {segment.name!r}", problem, hint) from error
+class Library:
+    """A loaded object's entry function; the last reference to it, one held by a call included, unloads it."""
+
+    def __init__(self, segment: Segment, target: Target) -> None:
+        self._subject = f"segment {segment.name!r}"
+        file = ObjectFile(segment.name, segment.objects[target.object_key])
+        try:
+            library = ctypes.CDLL(file.path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        except OSError as error:
+            file.close()
+            problem = f"its {target.object_key} object does not load: {error}"
+            hint = "run it with executor reference, and report the message"
+            raise ExecutorError(self._subject, problem, hint) from error
+        weakref.finalize(self, _unload, library._handle, file)
+        try:
+            self._entry = getattr(library, ENTRY)
+        except AttributeError as error:
+            problem = f"its {target.object_key} object has no function {ENTRY}"
+            raise ExecutorError(self._subject, problem, "compile the context again") from error
+        self._entry.restype = ctypes.c_int32
+        self._entry.argtypes = (ctypes.c_void_p,) * 4
+
+    def call(self, inputs: Sequence[Array], outputs: Sequence[Array], constants: Array, arena: Array) -> None:
+        status = self._entry(_pointers(inputs), _pointers(outputs), constants.ctypes.data, arena.ctypes.data)
+        if status != 0:
+            problem = f"ended with status {status}; expected 0"
+            raise ExecutorError(self._subject, problem, "compile the context again")
 
 
-def _unload(library: ctypes.CDLL, file: ObjectFile) -> None:
+def _unload(handle: int, file: ObjectFile) -> None:
     import _ctypes
 
-    _ctypes.dlclose(library._handle)
+    _ctypes.dlclose(handle)
     file.close()
 
 
@@ -97,32 +115,21 @@ class HostSegment:
         self._segment = segment
         self._constants = aligned_constants(segment.constants)
         self._arenas: deque[NDArray[np.uint8]] = deque()
-        library, file = _load_library(segment, self.target)
-        self._unload = weakref.finalize(self, _unload, library, file)
-        try:
-            self._entry = getattr(library, ENTRY)
-        except AttributeError as error:
-            self.close()
-            problem = f"its {self.target.object_key} object has no function {ENTRY}"
-            raise ExecutorError(f"segment {segment.name!r}", problem, "compile the context again") from error
-        self._entry.restype = ctypes.c_int32
-        self._entry.argtypes = (ctypes.c_void_p,) * 4
+        self._library: Library | None = Library(segment, self.target)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
+        library = self._library
+        if library is None:
+            raise ExecutorError(f"segment {self._segment.name!r}", "is closed", "load it again")
         arrays = checked_inputs(self._segment, inputs)
         outputs: list[Array] = [np.empty(t.shape, t.dtype.numpy) for t in self._segment.outputs]
-        if not self._unload.alive:
-            raise ExecutorError(f"segment {self._segment.name!r}", "is closed", "load it again")
         arena = self._take_arena()
-        status = self._entry(_pointers(arrays), _pointers(outputs), self._constants.ctypes.data, arena.ctypes.data)
+        library.call(arrays, outputs, self._constants, arena)
         self._arenas.append(arena)
-        if status != 0:
-            problem = f"ended with status {status}; expected 0"
-            raise ExecutorError(f"segment {self._segment.name!r}", problem, "compile the context again")
         return outputs
 
     def close(self) -> None:
-        self._unload()
+        self._library = None
 
     def _take_arena(self) -> NDArray[np.uint8]:
         try:

@@ -39,7 +39,7 @@ class QemuSegment:
     def __init__(self, segment: Segment, command: Sequence[str], timeout_seconds: float) -> None:
         self._segment = segment
         self._subject = f"segment {segment.name!r} under {QEMU}"
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self.last_counters: Counters | None = None
         file = ObjectFile(segment.name, segment.objects[OBJECT_KEY])
         self._close_file = weakref.finalize(self, file.close)
@@ -82,8 +82,9 @@ class QemuSegment:
         return outputs
 
     def close(self) -> None:
-        self._guest.close()
-        self._close_file()
+        with self._lock:
+            self._guest.close()
+            self._close_file()
 
 
 class QemuExecutor:
