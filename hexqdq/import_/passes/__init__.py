@@ -1,0 +1,1 @@
+"""The passes of import, one file each."""

@@ -1,0 +1,84 @@
+"""Path, bytes or proto -> ImportedModel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import onnx_ir as ir
+
+from hexqdq.errors import ModelError
+from hexqdq.import_.passes.constants import lift_constants, remove_dead
+from hexqdq.import_.passes.fold import fold_constants
+from hexqdq.import_.passes.identities import name_outputs, remove_identities
+from hexqdq.import_.passes.infer import infer_shapes
+from hexqdq.import_.passes.inline import inline_functions
+from hexqdq.import_.passes.names import name_nodes
+from hexqdq.import_.passes.pads import resolve_auto_pad
+from hexqdq.import_.passes.upgrade import upgrade_opset
+from hexqdq.import_.product import ImportedModel, model_digest
+from hexqdq.import_.read import Source, read_model
+from hexqdq.import_.shapes import fix_input_shapes
+from hexqdq.import_.verify import unknown_values
+from hexqdq.passes import Pass, run_passes
+
+
+def _fold_until_stable(model: ir.Model) -> int:
+    """Folding shows inference new shapes and the other way round."""
+    changes = infer_shapes(model)
+    while folded := fold_constants(model):
+        changes += folded + infer_shapes(model)
+    return changes
+
+
+STRUCTURE = (
+    Pass("names", "first: everything later speaks of nodes by name", name_nodes),
+    Pass("inline", "functions hide nodes from every later pass", inline_functions),
+    Pass("inlined_names", "bodies bring nodes of their own", name_nodes),
+)
+CANONICAL = (
+    Pass("upgrade", "before anything reads attributes that older opsets spell otherwise", upgrade_opset),
+    Pass("constants", "the upgrade writes Constant nodes; folding and inference read initializers", lift_constants),
+    Pass("fold", "shapes become static where they are computed", _fold_until_stable),
+    Pass("identities", "after inference, which tells the types of Casts", remove_identities),
+    Pass("pads", "needs static shapes", resolve_auto_pad),
+    Pass("outputs", "after folding, which may leave a constant as an output", name_outputs),
+    Pass("dead", "what folding left behind", remove_dead),
+    Pass("node_names", "the upgrade may have made nameless nodes", name_nodes),
+)
+
+
+def import_model(
+    source: Source, input_shapes: Mapping[str, tuple[int, ...]] | None = None, dump: Path | None = None
+) -> ImportedModel:
+    """The canonical form of a model; raises ModelError where it cannot be read or made static."""
+    model, name = read_model(source)
+    run_passes(model, STRUCTURE)
+    origin = _Origin(model)
+    lift_constants(model)  # an initializer that is listed as an input needs no shape from the user
+    fix_input_shapes(model, dict(input_shapes or {}))
+    run_passes(model, CANONICAL, dump=dump)
+    _require_static(model, name)
+    return ImportedModel(model, name, model_digest(model), origin.of(model))
+
+
+def _require_static(model: ir.Model, name: str) -> None:
+    for problem in unknown_values(model):
+        raise ModelError(name, problem, "simplify the part of the model that computes it, or replace the op")
+
+
+class _Origin:
+    """The source's nodes by name and by output, taken before the model changes."""
+
+    def __init__(self, model: ir.Model) -> None:
+        self._names = {str(node.name) for node in model.graph}
+        self._makers = {str(v.name): str(node.name) for node in model.graph for v in node.outputs if v.name}
+
+    def of(self, model: ir.Model) -> dict[str, tuple[str, ...]]:
+        return {str(node.name): self._sources(node) for node in model.graph}
+
+    def _sources(self, node: ir.Node) -> tuple[str, ...]:
+        if node.name in self._names:
+            return (str(node.name),)
+        makers = (self._makers.get(str(value.name)) for value in node.outputs)
+        return tuple(dict.fromkeys(maker for maker in makers if maker))
