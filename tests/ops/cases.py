@@ -1,0 +1,226 @@
+"""What the ladder climbs: named one-unit graphs, and the constructors that hypothesis draws from too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hexqdq.numerics import activation_params
+from hexqdq.ops.unit import Array, Attribute, Clamp, QuantUnit, Tensor, UnitGraph
+from hexqdq.qtypes import QType, QuantParams
+
+
+@dataclass(frozen=True)
+class Case:
+    """A named input of an op's ladder."""
+
+    name: str
+    graph: UnitGraph
+
+    @property
+    def op_type(self) -> str:
+        return self.graph.units[-1].op_type
+
+    def __str__(self) -> str:
+        return f"{self.op_type}-{self.name}"
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Type, scale and zero point of an activation."""
+
+    dtype: QType = QType.U8
+    scale: float = 0.05
+    zero_point: int = 120
+
+    @property
+    def params(self) -> QuantParams:
+        return QuantParams.per_tensor(self.dtype, self.scale, self.zero_point)
+
+    def tensor(self, name: str, shape: tuple[int, ...]) -> Tensor:
+        return Tensor(name, shape, self.dtype, self.params)
+
+
+U8 = Edge()
+S8 = Edge(QType.S8, 0.03, -7)
+U8_LOW, U8_HIGH = Edge(QType.U8, 0.02, 0), Edge(QType.U8, 0.02, 255)
+S8_LOW, S8_HIGH = Edge(QType.S8, 0.02, -128), Edge(QType.S8, 0.02, 127)
+EDGES = (U8, S8, U8_LOW, U8_HIGH, S8_LOW, S8_HIGH)
+RELU = Clamp(low=0.0)
+RELU6 = Clamp(0.0, 6.0)
+
+
+def graph_of(*units: QuantUnit, name: str = "ladder") -> UnitGraph:
+    """The graph whose inputs nobody makes and whose outputs nobody takes."""
+    made = {tensor.name for unit in units for tensor in unit.outputs}
+    taken = {tensor.name for unit in units for tensor in unit.variable_inputs()}
+    inputs = {t.name: t for unit in units for t in unit.variable_inputs() if t.name not in made}
+    outputs = [tensor for unit in units for tensor in unit.outputs if tensor.name not in taken]
+    return UnitGraph(name, tuple(inputs.values()), tuple(outputs), units)
+
+
+def covering(low: float, high: float, dtype: QType) -> Edge:
+    """An edge that covers a real range."""
+    params = activation_params(low, high, dtype)
+    return Edge(dtype, params.scale[0], params.zero_point[0])
+
+
+def sum_edge(terms: int, scale: float, dtype: QType) -> Edge:
+    """An output for sums of that many products of 8-bit values with product scale ``scale``; a few saturate."""
+    reach = 3.0 * math.sqrt(terms) * 74.0 * 74.0 * scale
+    return covering(-reach, 0.8 * reach, dtype)
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A convolution's sizes; ``pads`` are ONNX's (top, left, bottom, right)."""
+
+    channels: int = 8
+    filters: int = 16
+    size: tuple[int, int] = (6, 6)
+    kernel: tuple[int, int] = (3, 3)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    strides: tuple[int, int] = (1, 1)
+    group: int = 1
+    batch: int = 1
+
+    @property
+    def output_size(self) -> tuple[int, int]:
+        """Height and width as ONNX floors them."""
+        height, width = (
+            (size + self.pads[axis] + self.pads[axis + 2] - kernel) // stride + 1
+            for axis, (size, kernel, stride) in enumerate(zip(self.size, self.kernel, self.strides, strict=True))
+        )
+        return height, width
+
+    @property
+    def attributes(self) -> Mapping[str, Attribute]:
+        return {
+            "kernel_shape": self.kernel,
+            "pads": self.pads,
+            "strides": self.strides,
+            "dilations": (1, 1),
+            "group": self.group,
+        }
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a contraction is quantized."""
+
+    source: Edge = U8
+    result: Edge | None = None
+    per_channel: bool = True
+    bias: bool = True
+    clamp: Clamp | None = None
+    seed: int = 0
+    extreme: bool = False
+    weight_scale: float = 0.01
+    rng: np.random.Generator = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rng", np.random.default_rng(self.seed))
+
+    def weights(self, shape: tuple[int, ...]) -> Array:
+        """Random s8 weights; only the ends of the range where ``extreme``."""
+        if self.extreme:
+            return self.rng.choice(np.array([-128, 127], np.int8), shape)
+        return self.rng.integers(-127, 128, shape).astype(np.int8)
+
+    def weight_params(self, channels: int, axis: int) -> QuantParams:
+        if not self.per_channel:
+            return QuantParams.per_tensor(QType.S8, self.weight_scale)
+        scales = (self.weight_scale * self.rng.uniform(0.4, 1.0, channels)).astype(np.float32)
+        return QuantParams.per_channel(QType.S8, scales, np.zeros(channels, np.int64), axis)
+
+    def bias_tensor(self, name: str, channels: int, weight: QuantParams) -> tuple[Tensor, Array]:
+        """A bias of scale input x weight within a few thousand steps."""
+        scales = np.float32(self.source.params.scale[0]) * np.broadcast_to(weight.scales(), (channels,))
+        params = QuantParams.per_channel(QType.S32, scales, np.zeros(channels, np.int64), 0)
+        values = self.rng.integers(-4000, 4001, channels).astype(np.int32)
+        return Tensor(name, (channels,), QType.S32, params), values
+
+    def output(self, terms: int) -> Edge:
+        """The given output edge, or one that fits sums of ``terms`` products."""
+        return self.result or sum_edge(terms, self.source.scale * self.weight_scale * 0.7, self.source.dtype)
+
+
+def contraction_unit(
+    op_type: str,
+    tensors: tuple[Tensor, Tensor],
+    weight: tuple[Array, QuantParams],
+    style: Style,
+    attributes: Mapping[str, Attribute],
+) -> QuantUnit:
+    """A unit from its input and output, constant weights and a bias as the style says."""
+    source, result = tensors
+    values, params = weight
+    prefix = result.name
+    inputs = [source, Tensor(f"{prefix}_w", values.shape, QType.S8, params)]
+    constants = {f"{prefix}_w": values}
+    if style.bias:
+        channels = result.shape[1] if op_type == "Conv" else result.shape[-1]
+        tensor, bias = style.bias_tensor(f"{prefix}_b", channels, params)
+        inputs.append(tensor)
+        constants[tensor.name] = bias
+    return QuantUnit(f"{prefix}_unit", op_type, tuple(inputs), (result,), attributes, constants, style.clamp)
+
+
+def conv_unit(geometry: Geometry, style: Style, names: tuple[str, str] = ("x", "y")) -> QuantUnit:
+    """A Conv."""
+    g = geometry
+    values = style.weights((g.filters, g.channels // g.group, *g.kernel))
+    params = style.weight_params(g.filters, 0)
+    source = style.source.tensor(names[0], (g.batch, g.channels, *g.size))
+    result = style.output(values[0].size).tensor(names[1], (g.batch, g.filters, *g.output_size))
+    return contraction_unit("Conv", (source, result), (values, params), style, g.attributes)
+
+
+def matmul_unit(
+    shape: tuple[int, ...], columns: int, style: Style, op_type: str = "MatMul", trans_b: int = 0
+) -> QuantUnit:
+    """A MatMul or Gemm with constant weights."""
+    depth = shape[-1]
+    values = style.weights((columns, depth) if trans_b else (depth, columns))
+    params = style.weight_params(columns, 0 if trans_b else 1)
+    result = style.output(depth).tensor("y", (*shape[:-1], columns))
+    attributes: dict[str, Attribute] = {}
+    if op_type == "Gemm":
+        attributes = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": trans_b}
+    tensors = (style.source.tensor("x", shape), result)
+    return contraction_unit(op_type, tensors, (values, params), style, attributes)
+
+
+def unary_unit(
+    op_type: str,
+    source: Tensor,
+    result: Tensor,
+    attributes: Mapping[str, Attribute] | None = None,
+    clamp: Clamp | None = None,
+) -> QuantUnit:
+    """A unit of one input and one output."""
+    return QuantUnit(f"{result.name}_unit", op_type, (source,), (result,), attributes or {}, {}, clamp)
+
+
+def add_unit(left: Tensor, right: Tensor, result: Edge, clamp: Clamp | None = None, name: str = "y") -> QuantUnit:
+    """An Add of two computed tensors."""
+    shape = np.broadcast_shapes(left.shape, right.shape)
+    return QuantUnit(f"{name}_unit", "Add", (left, right), (result.tensor(name, shape),), {}, {}, clamp)
+
+
+def feeds_of(graph: UnitGraph, seed: int = 0) -> list[dict[str, Array]]:
+    """Random integers over the whole type, both ends, and ends mixed."""
+    rng = np.random.default_rng(seed)
+
+    def drawn(tensor: Tensor, kind: str) -> Array:
+        low, high = tensor.dtype.low, tensor.dtype.high
+        if kind == "random":
+            return rng.integers(low, high + 1, tensor.shape).astype(tensor.dtype.numpy)
+        if kind == "ends":
+            return rng.choice(np.array([low, high], tensor.dtype.numpy), tensor.shape)
+        return np.full(tensor.shape, low if kind == "low" else high, tensor.dtype.numpy)
+
+    return [{t.name: drawn(t, kind) for t in graph.inputs} for kind in ("random", "low", "high", "ends")]

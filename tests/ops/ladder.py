@@ -1,0 +1,124 @@
+"""The ladder: float op -> QDQ in onnxruntime -> numpy reference -> TOSA reference model -> host -> qemu.
+
+From the reference on every stage must give the same integers. onnxruntime's QDQ model may be one step
+away; the share that is gets counted and printed when the tests end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from hexqdq.compile.tosa import lower_segment
+from hexqdq.numerics import dequantize, quantize
+from hexqdq.ops import reference
+from hexqdq.ops.unit import Array, Tensor, UnitGraph
+from tests.ops.cases import Case, feeds_of
+from tests.ops.oracle import TosaModel
+from tests.ops.qdq import QdqWriter
+
+Feeds = Mapping[str, Array]
+Run = Callable[[Feeds], Sequence[Array]]
+
+
+@dataclass
+class Tally:
+    """Elements compared with onnxruntime, and how many were a step away."""
+
+    elements: int = 0
+    differing: int = 0
+
+    def __str__(self) -> str:
+        share = 100 * self.differing / self.elements if self.elements else 0.0
+        return f"{self.differing} of {self.elements} elements differ by one step ({share:.3f} %)"
+
+
+TALLIES: dict[str, Tally] = {}
+"""By op type; tests/ops/conftest.py prints it."""
+
+
+def _session(model: bytes) -> Callable[[Feeds], list[Array]]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return lambda feeds: list(session.run(None, dict(feeds)))
+
+
+def onnxruntime_stage(graph: UnitGraph) -> Run:
+    """The QDQ model as onnxruntime computes it in float."""
+    return _session(QdqWriter().model(graph).SerializeToString())
+
+
+def float_stage(graph: UnitGraph) -> Run:
+    """The float op on dequantized inputs; its result quantized on leaving."""
+    run = _session(QdqWriter(is_float=True).model(graph).SerializeToString())
+
+    def real(tensor: Tensor, values: Array) -> Array:
+        assert tensor.params is not None
+        return dequantize(values, tensor.params)
+
+    def stage(feeds: Feeds) -> list[Array]:
+        results = run({tensor.name: real(tensor, feeds[tensor.name]) for tensor in graph.inputs})
+        outputs = zip(results, graph.outputs, strict=True)
+        return [quantize(values, tensor.params) for values, tensor in outputs if tensor.params is not None]
+
+    return stage
+
+
+def reference_stage(graph: UnitGraph) -> Run:
+    """The numpy definition of the ops."""
+    return lambda feeds: list(reference.run(graph, feeds).values())
+
+
+@contextmanager
+def tosa_stage(graph: UnitGraph) -> Iterator[Run]:
+    """Our TOSA text through Arm's reference model."""
+    with closing(TosaModel(lower_segment(graph))) as model:
+        yield lambda feeds: model.run([feeds[tensor.name] for tensor in graph.inputs])
+
+
+def climb(case: Case) -> None:
+    """Compare every stage up to the TOSA reference model on every feed."""
+    graph = case.graph
+    in_float, in_qdq, defined = float_stage(graph), onnxruntime_stage(graph), reference_stage(graph)
+    for feeds in feeds_of(graph):
+        within_one_step(case, in_qdq(feeds), in_float(feeds))
+        expected = defined(feeds)
+        tally = TALLIES.setdefault(case.op_type, Tally())
+        tally.differing += within_one_step(case, in_qdq(feeds), expected)
+        tally.elements += sum(values.size for values in expected)
+    climb_integers(case)
+
+
+def climb_integers(case: Case) -> None:
+    """Compare the stages that compute on integers: no element may differ."""
+    defined = reference_stage(case.graph)
+    with tosa_stage(case.graph) as in_tosa:
+        for feeds in feeds_of(case.graph):
+            same(case, "the TOSA reference model", in_tosa(feeds), defined(feeds))
+
+
+def within_one_step(case: Case, found: Sequence[Array], expected: Sequence[Array]) -> int:
+    """How many elements differ; fails where one differs by more than one step."""
+    differing = 0
+    for ours, theirs in zip(expected, found, strict=True):
+        assert ours.shape == theirs.shape and ours.dtype == theirs.dtype, (str(case), ours.shape, theirs.shape)
+        steps = np.abs(ours.astype(np.int64) - theirs.astype(np.int64))
+        assert steps.max(initial=0) <= 1, f"{case}: {steps.max()} steps from onnxruntime"
+        differing += int(np.count_nonzero(steps))
+    return differing
+
+
+def same(case: Case, stage: str, found: Sequence[Array], expected: Sequence[Array]) -> None:
+    """Fails where one element differs."""
+    assert len(found) == len(expected)
+    for ours, theirs in zip(expected, found, strict=True):
+        assert ours.shape == theirs.shape and ours.dtype == theirs.dtype, (str(case), stage)
+        differing = int(np.count_nonzero(ours != theirs))
+        assert differing == 0, f"{case}: {stage} differs from the reference in {differing} of {ours.size} elements"
