@@ -171,7 +171,13 @@ def targets(as_json: AsJson = False) -> None:
     from hexqdq.target import TARGETS
 
     rows = tuple(
-        (t.name, t.arch, ", ".join(sorted(t.features)), f"{t.vtcm_bytes >> 20} MB" if t.vtcm_bytes else None, t.source)
+        (
+            t.name,
+            t.arch,
+            ", ".join(sorted(t.features)),
+            f"{t.vtcm_bytes // 2**20} MB" if t.vtcm_bytes else None,
+            t.source,
+        )
         for t in TARGETS
     )
     table = Table("Targets", ("target", "architecture", "features", "VTCM", "source"), rows)

@@ -1,0 +1,211 @@
+"""Quantizing and compiling models in one call: ``hexqdq.quantize_model`` and ``hexqdq.compile_model``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hexqdq import driver
+from hexqdq.app.calibration import CalibrationSet, Signature
+from hexqdq.compile.product import CompiledModel
+from hexqdq.errors import UnsupportedError, UsageError
+from hexqdq.import_.product import ImportedModel
+from hexqdq.quantize.product import QdqModel
+from hexqdq.quantize.recipe import Recipe
+from hexqdq.report import Decision, Measure, Progress, Table, measure_table
+from hexqdq.target import DEFAULT_TARGET, find_target
+
+if TYPE_CHECKING:
+    import onnx
+
+Model: TypeAlias = "str | Path | bytes | onnx.ModelProto"
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Quantized:
+    """A QDQ model that was written, and what came of quantizing it."""
+
+    path: Path
+    product: QdqModel
+    measures: tuple[Measure, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "output": str(self.path),
+            "ranges": {name: list(bounds) for name, bounds in self.product.ranges.items()},
+            "left_float": self.product.decisions,
+            "measures": self.measures,
+        }
+
+    def table(self) -> Table:
+        counts = (
+            Measure("tensors calibrated", len(self.product.ranges), ""),
+            Measure("nodes left float", len(self.product.decisions), ""),
+        )
+        return measure_table((*counts, *self.measures), "Quantized")
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A context that was written, where its nodes run, and what compiling took."""
+
+    path: Path
+    product: CompiledModel
+    measures: tuple[Measure, ...]
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        return self.product.decisions
+
+
+def quantize_model(
+    model: Model,
+    calibration: str | Path | Iterable[driver.Feed],
+    recipe: Recipe | None = None,
+    *,
+    output: str | Path | None = None,
+    input_shapes: Shapes | None = None,
+    progress: Progress | None = None,
+) -> Path | QdqModel:
+    """Calibrates a float model and inserts Q/DQ; returns the written path, or the product without ``output``.
+
+    ``calibration`` is a folder of .npz files, one .npz of stacked samples, or feeds by input name. A
+    model that has Q/DQ already keeps them to the bit.
+    """
+    outcome = _quantize(model, calibration, _Settings(recipe, input_shapes, progress=progress))
+    product: QdqModel = outcome.products["quantize"]
+    return product if output is None else _save(product, output)
+
+
+def compile_model(
+    model: Model,
+    *,
+    output: str | Path | None = None,
+    target: str = DEFAULT_TARGET,
+    input_shapes: Shapes | None = None,
+    progress: Progress | None = None,
+) -> Path | CompiledModel:
+    """Compiles a QDQ model; returns the written context's path, or the product without ``output``.
+
+    Raises ModelError for a model without Q/DQ.
+    """
+    options = driver.Options(input_shapes=input_shapes or {}, target=find_target(target), progress=progress)
+    outcome = driver.run_stages(model, options, last="compile")
+    product: CompiledModel = outcome.products["compile"]
+    return product if output is None else _write(product, output)
+
+
+def quantize_to_file(
+    model: Path,
+    calibration: Path,
+    output: Path,
+    *,
+    recipe: Recipe | None = None,
+    input_shapes: Shapes | None = None,
+    dump: Path | None = None,
+    progress: Progress | None = None,
+) -> Quantized:
+    """What ``hexqdq quantize`` does."""
+    outcome = _quantize(model, calibration, _Settings(recipe, input_shapes, dump, progress))
+    product: QdqModel = outcome.products["quantize"]
+    return Quantized(_save(product, output), product, outcome.measures)
+
+
+def compile_to_file(
+    model: Path,
+    output: Path,
+    *,
+    target: str = DEFAULT_TARGET,
+    input_shapes: Shapes | None = None,
+    allow_cpu: bool = False,
+    dump: Path | None = None,
+    progress: Progress | None = None,
+) -> Compiled:
+    """What ``hexqdq compile`` does; ``allow_cpu`` accepts a model of which nothing runs on the NPU."""
+    options = driver.Options(
+        input_shapes=input_shapes or {}, target=find_target(target), dump=dump, progress=progress, allow_float=allow_cpu
+    )
+    outcome = driver.run_stages(model, options, last="compile")
+    product: CompiledModel = outcome.products["compile"]
+    if not product.segments and not allow_cpu:
+        raise UnsupportedError(
+            str(model),
+            "no node of it runs on the NPU",
+            f"see why with hexqdq explain {model}, or accept it with --allow-cpu",
+        )
+    path = _write(product, output)
+    return Compiled(path, product, (*outcome.measures, *size_measures(product, path)))
+
+
+def size_measures(product: CompiledModel, path: Path) -> tuple[Measure, ...]:
+    """How large a context and its pieces are."""
+    keys = sorted({key for segment in product.segments for key in segment.objects})
+    objects = (
+        Measure(f"code {key}", sum(len(segment.objects[key]) for segment in product.segments), "bytes") for key in keys
+    )
+    return (
+        Measure("context", path.stat().st_size, "bytes"),
+        Measure("segments", len(product.segments), ""),
+        Measure("steps", sum(len(segment.steps.steps) for segment in product.segments), ""),
+        Measure("constants", sum(len(segment.constants) for segment in product.segments), "bytes"),
+        Measure("arena", sum(segment.arena_bytes for segment in product.segments), "bytes"),
+        *objects,
+    )
+
+
+def read_recipe(path: Path) -> Recipe:
+    """A recipe from a JSON file; raises UsageError where it is not one."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"recipe {path}", f"cannot be read: {error}", "write Recipe(...).to_json() as JSON") from error
+    if not isinstance(data, dict):
+        raise UsageError(f"recipe {path}", "is no JSON object", "write Recipe(...).to_json() as JSON")
+    return Recipe.from_json(data)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    recipe: Recipe | None = None
+    input_shapes: Shapes | None = None
+    dump: Path | None = None
+    progress: Progress | None = None
+
+
+def _quantize(model: Model, calibration: str | Path | Iterable[driver.Feed], settings: _Settings) -> driver.Outcome:
+    def feeds(imported: ImportedModel) -> Iterable[driver.Feed]:
+        return CalibrationSet(calibration, signature(imported)) if isinstance(calibration, str | Path) else calibration
+
+    options = driver.Options(
+        input_shapes=settings.input_shapes or {},
+        calibration=feeds,
+        recipe=settings.recipe,
+        dump=settings.dump,
+        progress=settings.progress,
+    )
+    return driver.run_stages(model, options, last="quantize")
+
+
+def signature(imported: ImportedModel) -> dict[str, Signature]:
+    """The inputs of an imported model by name."""
+    inputs = {}
+    for value in imported.model.graph.inputs:
+        assert value.shape is not None and value.dtype is not None
+        inputs[str(value.name)] = Signature(tuple(value.shape.numpy()), value.dtype.numpy())
+    return inputs
+
+
+def _save(product: QdqModel, path: str | Path) -> Path:
+    from hexqdq.quantize.save import save
+
+    return save(product, path)
+
+
+def _write(product: CompiledModel, path: str | Path) -> Path:
+    from hexqdq.context.file import write
+
+    return write(product, path)

@@ -1,0 +1,188 @@
+"""STAGES as data: what each makes from the product before it; run them from one to another, dump and time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hexqdq.errors import ModelError, UsageError
+from hexqdq.report import Measure, Progress, to_json_text
+from hexqdq.target import DEFAULT_TARGET, Target, find_target
+
+if TYPE_CHECKING:
+    from hexqdq.compile.product import CompiledModel
+    from hexqdq.import_.product import ImportedModel
+    from hexqdq.partition.product import PartitionedModel
+    from hexqdq.quantize.product import QdqModel
+    from hexqdq.quantize.recipe import Recipe
+
+Feed = Mapping[str, NDArray[Any]]
+Calibration = Callable[["ImportedModel"], Iterable[Feed]]
+"""Makes the feeds once the model's inputs are known."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that stages are told besides the product before them.
+
+    A float model needs ``calibration``, or ``allow_float`` to stay float on the CPU; ``dump`` is a
+    folder that gets every stage's product.
+    """
+
+    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    calibration: Calibration | None = None
+    recipe: Recipe | None = None
+    target: Target = field(default_factory=lambda: find_target(DEFAULT_TARGET))
+    allow_float: bool = False
+    dump: Path | None = None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One arrow of the chain: ``run`` makes its product, ``dump`` writes that under a numbered stem."""
+
+    name: str
+    run: Callable[[Any, Options], Any]
+    dump: Callable[[Any, Path], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The product of every stage that ran, by the stage's name, and the time each took."""
+
+    products: Mapping[str, Any]
+    measures: tuple[Measure, ...]
+
+
+def _import(source: Any, options: Options) -> ImportedModel:
+    from hexqdq.import_.pipeline import import_model
+
+    return import_model(source, options.input_shapes)
+
+
+def _quantize(imported: ImportedModel, options: Options) -> QdqModel:
+    from hexqdq.quantize.pipeline import already_quantized, quantize
+    from hexqdq.quantize.recipe import Recipe
+
+    if is_quantized(imported) or (options.allow_float and options.calibration is None):
+        return already_quantized(imported)
+    if options.calibration is None:
+        raise ModelError(
+            imported.source,
+            "is a float model: it has no QuantizeLinear or DequantizeLinear",
+            f"quantize it first: hexqdq quantize {imported.source} --calib DATA",
+        )
+    tell = _counter("calibrate", options.progress)
+    return quantize(imported, options.calibration(imported), options.recipe or Recipe(), tell)
+
+
+def _partition(qdq: QdqModel, options: Options) -> PartitionedModel:
+    from hexqdq.partition.pipeline import partition
+
+    return partition(qdq, options.target)
+
+
+def _compile(partitioned: PartitionedModel, options: Options) -> CompiledModel:
+    from hexqdq.compile.pipeline import compile_parts
+
+    return compile_parts(partitioned, options.target, options.dump, options.progress)
+
+
+def _context(compiled: CompiledModel, options: Options) -> bytes:
+    from hexqdq.context.file import to_bytes
+
+    return to_bytes(compiled)
+
+
+def _dump_model(product: ImportedModel | QdqModel, stem: Path) -> None:
+    from hexqdq.passes import dump_model
+
+    dump_model(product.model, stem.with_suffix(".onnx"))
+
+
+def _dump_partition(product: PartitionedModel, stem: Path) -> None:
+    from hexqdq.partition.product import HostPart
+
+    for index, part in enumerate(product.parts):
+        if isinstance(part, HostPart):
+            stem.with_name(f"{stem.name}_{index}_{part.name}.onnx").write_bytes(part.model)
+        else:
+            path = stem.with_name(f"{stem.name}_{index}_{part.name}.json")
+            path.write_text(to_json_text(part.graph), encoding="utf-8")
+
+
+def _dump_steps(product: CompiledModel, stem: Path) -> None:
+    for segment in product.segments:
+        path = stem.with_name(f"{stem.name}_{segment.name}_steps.json")
+        path.write_text(to_json_text(segment.steps), encoding="utf-8")
+
+
+def _dump_context(product: bytes, stem: Path) -> None:
+    stem.with_suffix(".ctx").write_bytes(product)
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("import", _import, _dump_model),
+    Stage("quantize", _quantize, _dump_model),
+    Stage("partition", _partition, _dump_partition),
+    Stage("compile", _compile, _dump_steps),
+    Stage("context", _context, _dump_context),
+)
+
+
+def run_stages(product: Any, options: Options, first: str = "import", last: str = "context") -> Outcome:
+    """Runs the stages from ``first`` to ``last``; ``product`` is what the first one takes.
+
+    Raises UsageError for an unknown stage or a last one before the first, and what the stages raise.
+    """
+    products: dict[str, Any] = {}
+    measures = []
+    for index in range(_index(first), _index(last, at_least=_index(first)) + 1):
+        stage = STAGES[index]
+        if options.progress is not None:
+            options.progress(stage.name, 0, 1)
+        started = time.perf_counter()
+        product = products[stage.name] = stage.run(product, options)
+        measures.append(Measure(f"{stage.name} time", time.perf_counter() - started, "s"))
+        if options.dump is not None:
+            options.dump.mkdir(parents=True, exist_ok=True)
+            stage.dump(product, options.dump / f"{index:02d}_{stage.name}")
+        if options.progress is not None:
+            options.progress(stage.name, 1, 1)
+    return Outcome(products, tuple(measures))
+
+
+def is_quantized(imported: ImportedModel) -> bool:
+    """Whether the model came with Q/DQ nodes, which are then kept as they are."""
+    return any(node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in imported.model.graph)
+
+
+def made_up_feed(imported: ImportedModel) -> list[Feed]:
+    """One feed of seeded noise: enough to see where nodes would run, not to calibrate."""
+    generator = np.random.default_rng(0)
+    feed = {}
+    for value in imported.model.graph.inputs:
+        assert value.shape is not None and value.dtype is not None
+        noise = generator.uniform(0, 1, value.shape.numpy())
+        feed[str(value.name)] = noise.astype(value.dtype.numpy())
+    return [feed]
+
+
+def _index(name: str, at_least: int = 0) -> int:
+    names = [stage.name for stage in STAGES]
+    if name not in names[at_least:]:
+        raise UsageError(f"stage {name!r}", f"unknown or out of order; expected one of {', '.join(names[at_least:])}")
+    return names.index(name)
+
+
+def _counter(what: str, progress: Progress | None) -> Callable[[int, int | None], None] | None:
+    if progress is None:
+        return None
+    return lambda done, total: progress(what, done, total or 0)
