@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import onnx
 import onnx_ir as ir
-from google.protobuf.message import DecodeError
 
 from hexqdq.errors import ModelError
 
 _ORT_MARK = b"ORTM"
+_COPIED_BYTES = 1 << 28
 _HINT = "give an ONNX file (.onnx)"
 
 Source = str | Path | bytes | onnx.ModelProto
@@ -47,7 +46,7 @@ def _from_bytes(data: bytes, name: str, folder: Path | None) -> tuple[ir.Model, 
         )
     try:
         proto = onnx.ModelProto.FromString(data)
-    except DecodeError as error:
+    except Exception as error:
         raise ModelError(name, "is not an ONNX model: it does not parse as its protobuf", _HINT) from error
     return _from_proto(proto, name, folder)
 
@@ -59,7 +58,7 @@ def _from_proto(proto: onnx.ModelProto, name: str, folder: Path | None) -> tuple
         raise ModelError(name, "imports no ONNX opset", "write the model with an opset_import of the ai.onnx domain")
     try:
         model = ir.from_proto(proto)
-    except Exception as error:  # noqa: BLE001 - whatever the deserializer meets is the model's fault
+    except Exception as error:
         raise ModelError(name, f"is not a valid ONNX graph: {error}", "check it with onnx.checker") from error
     _normalise_domains(model)
     _load_external(model, name, folder)
@@ -83,15 +82,19 @@ def _load_external(model: ir.Model, name: str, folder: Path | None) -> None:
         if not isinstance(tensor, ir.ExternalTensor):
             continue
         if folder is None:
-            raise ModelError(
-                name, f"the data of {value.name!r} lie in the file {str(tensor.location)!r}", "give the model's path instead"
-            )
+            where = f"the data of {value.name!r} lie in the file {str(tensor.location)!r}"
+            raise ModelError(name, where, "give the model's path instead")
         tensor.base_dir = folder
-        _touch(tensor.numpy, name, f"the external data of {value.name!r} in {folder / str(tensor.location)}")
+        where = f"the external data of {value.name!r} in {folder / str(tensor.location)}"
+        value.const_value = _checked(tensor, name, where)
 
 
-def _touch(read: Callable[[], object], name: str, what: str) -> None:
+def _checked(tensor: ir.ExternalTensor, name: str, what: str) -> ir.TensorProtocol:
+    """The tensor in memory where it is small, else as it lies in its file, mapped."""
     try:
-        read()
-    except Exception as error:  # noqa: BLE001 - a missing, short or misplaced file
+        values = tensor.numpy()
+        if values.nbytes > _COPIED_BYTES:
+            return tensor
+        return ir.Tensor(values.copy(), dtype=tensor.dtype, name=tensor.name)
+    except Exception as error:
         raise ModelError(name, f"cannot read {what}: {error}", "put the data file beside the model") from error

@@ -59,7 +59,7 @@ def _apply(value: ir.Value, given: tuple[int, ...] | None, symbols: Mapping[str,
         raise ModelError(
             f"input {value.name!r}",
             f"has dynamic dimensions: its shape is {shape}",
-            f"give its static shape: --input-shape {value.name}:{example}" + (" with a number for N" if "N" in example else ""),
+            f"give its static shape: --input-shape {value.name}:{example}{' with a number for N' * ('N' in example)}",
         )
     if value.shape is not None and tuple(value.shape) == given:
         return 0

@@ -33,7 +33,8 @@ def _drop_initializer_inputs(graph: ir.Graph) -> int:
 def _lift(graph: ir.Graph, node: ir.Node) -> None:
     (output,) = node.outputs
     tensor = _constant_tensor(node)
-    value = ir.Value(name=output.name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(tensor.shape), const_value=tensor)
+    shape = ir.Shape(tensor.shape.numpy())
+    value = ir.Value(name=output.name, type=ir.TensorType(tensor.dtype), shape=shape, const_value=tensor)
     is_output = output.is_graph_output()
     output.name = f"{output.name}_constant_node"
     ir.convenience.replace_all_uses_with(output, value, replace_graph_outputs=is_output)
@@ -51,9 +52,7 @@ def _constant_tensor(node: ir.Node) -> ir.TensorProtocol:
         case "value_float" | "value_floats":
             return ir.tensor(np.array(attribute.value, np.float32))
         case other:
-            raise ModelError(
-                f"node {node.name!r}", f"is a Constant given as {other}", "export the constant as a dense tensor of numbers"
-            )
+            raise ModelError(f"node {node.name!r}", f"is a Constant given as {other}", "export it as a dense tensor")
 
 
 def _name_types(graph: ir.Graph) -> int:
@@ -62,7 +61,7 @@ def _name_types(graph: ir.Graph) -> int:
     for value in graph.initializers.values():
         tensor = value.const_value
         if tensor is not None and (value.dtype != tensor.dtype or value.shape != tensor.shape):
-            value.type, value.shape = ir.TensorType(tensor.dtype), ir.Shape(tensor.shape)
+            value.type, value.shape = ir.TensorType(tensor.dtype), ir.Shape(tensor.shape.numpy())
             changed += 1
     return changed
 
@@ -71,10 +70,9 @@ def remove_dead(model: ir.Model) -> int:
     """Removes nodes, initializers and opsets that no graph output needs."""
     before = _size(model)
     common.RemoveUnusedNodesPass()(model)
-    common.RemoveUnusedFunctionsPass()(model)
     common.RemoveUnusedOpsetsPass()(model)
     return before - _size(model)
 
 
 def _size(model: ir.Model) -> int:
-    return model.graph.num_nodes() + len(model.graph.initializers) + len(model.functions) + len(model.opset_imports)
+    return model.graph.num_nodes() + len(model.graph.initializers) + len(model.opset_imports)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from onnx.reference import ReferenceEvaluator
 from hexqdq.errors import ModelError
 
 MAX_ELEMENTS = 1 << 22
-"""A folded result may have this many elements; what is larger stays computed."""
+"""A folded result may have this many elements, or as many as the constants it is computed from."""
 
 _KEPT = frozenset(
     {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "Constant"}
     | {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
 """Q and DQ of constants stay to the bit; random ops are not constant."""
+_GRAPHS = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
 
 
 def fold_constants(model: ir.Model) -> int:
@@ -29,7 +31,7 @@ def fold_constants(model: ir.Model) -> int:
         results = _static_shape(node) if node.op_type in ("Shape", "Size") else None
         if results is None and _is_foldable(node):
             results = _evaluate(node, model.graph.opset_imports)
-        if results is not None and sum(result.size for result in results) <= MAX_ELEMENTS:
+        if results is not None and sum(result.size for result in results) <= _size_limit(node):
             _replace(model.graph, node, results)
             folded += 1
     return folded
@@ -38,12 +40,17 @@ def fold_constants(model: ir.Model) -> int:
 def _is_foldable(node: ir.Node) -> bool:
     if node.domain != "" or node.op_type in _KEPT:
         return False
-    if any(attribute.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS) for attribute in node.attributes.values()):
+    if any(attribute.type in _GRAPHS for attribute in node.attributes.values()):
         return False
-    sizes = [value.shape for value in node.outputs]
-    if any(s is not None and s.is_static() and np.prod(s.numpy(), dtype=np.int64) > MAX_ELEMENTS for s in sizes):
+    if not all(value is None or (value.const_value is not None and value.is_initializer()) for value in node.inputs):
         return False
-    return all(value is None or (value.const_value is not None and value.is_initializer()) for value in node.inputs)
+    shapes = [value.shape for value in node.outputs if value.shape is not None and value.shape.is_static()]
+    return sum(math.prod(shape.numpy()) for shape in shapes) <= _size_limit(node)
+
+
+def _size_limit(node: ir.Node) -> int:
+    constants = (value.const_value for value in node.inputs if value is not None)
+    return max(MAX_ELEMENTS, sum(tensor.size for tensor in constants if tensor is not None))
 
 
 def _static_shape(node: ir.Node) -> list[NDArray[Any]] | None:
@@ -60,21 +67,21 @@ def _static_shape(node: ir.Node) -> list[NDArray[Any]] | None:
 
 def _evaluate(node: ir.Node, opsets: dict[str, int]) -> list[NDArray[Any]] | None:
     """The node's outputs by ONNX's reference, None where that does not know the op."""
-    feeds = {value.name: value.const_value.numpy() for value in node.inputs if value is not None and value.const_value}
+    tensors = {str(v.name): v.const_value for v in node.inputs if v is not None and v.const_value is not None}
     proto = ir.serde.serialize_node(node)
     names = [output.name for output in node.outputs if output.name]
     graph = onnx.helper.make_graph(
         [proto],
         "fold",
-        [onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in feeds.items()],
+        [onnx.helper.make_tensor_value_info(name, int(tensor.dtype), None) for name, tensor in tensors.items()],
         [onnx.ValueInfoProto(name=name) for name in names],
     )
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opsets[""])])
     try:
-        results = ReferenceEvaluator(model).run(names, feeds)
+        results = ReferenceEvaluator(model).run(names, {name: tensor.numpy() for name, tensor in tensors.items()})
     except (NotImplementedError, TypeError):
         return None
-    except Exception as error:  # noqa: BLE001 - an op that fails on its own constants
+    except Exception as error:
         raise ModelError(
             f"node {node.name!r} ({node.op_type})", f"fails on its constant inputs: {error}", "check the model"
         ) from error
@@ -88,7 +95,8 @@ def _replace(graph: ir.Graph, node: ir.Node, results: list[NDArray[Any]]) -> Non
     for output, result in zip(named, results, strict=True):
         name = output.name
         tensor = ir.tensor(result, name=name)
-        value = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(tensor.shape), const_value=tensor)
+        shape = ir.Shape(result.shape)
+        value = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=shape, const_value=tensor)
         output.name = f"{name}_before_folding"
         ir.convenience.replace_all_uses_with(output, value, replace_graph_outputs=output.is_graph_output())
         graph.register_initializer(value)

@@ -26,11 +26,13 @@ def _infer_once(model: ir.Model) -> int:
     proto = _without_large_tensors(model)
     try:
         inferred = onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
-    except Exception as error:  # noqa: BLE001 - inference raises RuntimeError's relatives and protobuf's
+    except Exception as error:
         inferred = onnx.shape_inference.infer_shapes(proto, data_prop=True)
         learned = _merge(model, inferred)
         if any(value.shape is None or not value.shape.is_static() for node in model.graph for value in node.outputs):
-            raise ModelError("shape inference", " ".join(str(error).split()), "check the model and --input-shape") from error
+            raise ModelError(
+                "shape inference", " ".join(str(error).split()), "check the model and --input-shape"
+            ) from error
         return learned
     return _merge(model, inferred)
 
@@ -43,7 +45,8 @@ def _without_large_tensors(model: ir.Model) -> onnx.ModelProto:
     for value in model.graph.initializers.values():
         tensor = value.const_value
         if tensor is not None and tensor.nbytes > _SMALL_BYTES:
-            graph.input.append(onnx.helper.make_tensor_value_info(value.name, int(tensor.dtype), list(tensor.shape)))
+            shape = tensor.shape.numpy()
+            graph.input.append(onnx.helper.make_tensor_value_info(str(value.name), int(tensor.dtype), shape))
         else:
             kept.append(value.name)
     small = [tensor for tensor in graph.initializer if tensor.name in set(kept)]
@@ -100,7 +103,8 @@ def _infer_contrib(graph: ir.Graph) -> int:
 
 
 def _contrib_type(node: ir.Node) -> ir.DataType:
-    source = node.inputs[1] if node.op_type == "DequantizeLinear" else (node.inputs[2] if len(node.inputs) > 2 else None)
+    index = 1 if node.op_type == "DequantizeLinear" else 2
+    source = node.inputs[index] if index < len(node.inputs) else None
     if source is None or source.dtype is None:
         return ir.DataType.UINT8
     return source.dtype

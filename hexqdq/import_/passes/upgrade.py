@@ -22,7 +22,7 @@ def upgrade_opset(model: ir.Model) -> int:
     proto = ir.to_proto(model)
     try:
         converted = ir.from_proto(onnx.version_converter.convert_version(proto, CANONICAL_OPSET))
-    except Exception as error:  # noqa: BLE001 - the converter raises whatever its adapters raise
+    except Exception as error:
         raise ModelError(
             f"opset {opset}",
             f"cannot be upgraded to {CANONICAL_OPSET}: {error}",

@@ -1,0 +1,1 @@
+"""Calibrates a float model and writes it as a QDQ graph."""

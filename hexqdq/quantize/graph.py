@@ -1,0 +1,93 @@
+"""Questions about ONNX nodes that selecting, planning and inserting share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+from numpy.typing import NDArray
+
+from hexqdq.ops import OPS
+from hexqdq.ops.spec import OpSpec, Trait
+
+QDQ_OPS = ("QuantizeLinear", "DequantizeLinear")
+
+
+def spec_of(node: ir.Node) -> OpSpec | None:
+    """The op's row, None where the NPU has no form for the op."""
+    return OPS.get(node.op_type) if node.domain == "" else None
+
+
+def is_float(value: ir.Value | None) -> bool:
+    """Whether a value holds float32, the type that is quantized."""
+    return value is not None and value.dtype == ir.DataType.FLOAT
+
+
+def constant(value: ir.Value | None) -> NDArray[Any] | None:
+    """The values of an initializer, else None."""
+    if value is None or not value.is_initializer() or value.const_value is None:
+        return None
+    return np.asarray(value.const_value.numpy())
+
+
+def input_at(node: ir.Node, index: int) -> ir.Value | None:
+    """Input ``index``, None where it is absent."""
+    return node.inputs[index] if index < len(node.inputs) else None
+
+
+def only_consumer(value: ir.Value) -> ir.Node | None:
+    """The node that alone reads the value, None where there are none, several, or a graph output."""
+    uses = value.uses()
+    if len(uses) != 1 or value.is_graph_output():
+        return None
+    (use,) = uses
+    return use.node
+
+
+def weight_axis(node: ir.Node) -> int | None:
+    """The output-channel axis of a contraction's constant weights, None for one scale."""
+    weight = constant(input_at(node, 1))
+    spec = spec_of(node)
+    if weight is None or spec is None or spec.weight_axis is None:
+        return None
+    if node.op_type == "Gemm":
+        return 0 if "transB" in node.attributes and node.attributes["transB"].as_int() == 1 else 1
+    if node.op_type == "MatMul":
+        return 1 if weight.ndim == 2 else None
+    return spec.weight_axis
+
+
+def bias_vector(values: NDArray[Any], channels: int) -> NDArray[Any] | None:
+    """A constant addend as one value per output channel [channels], None where it is not that."""
+    if values.size == 1:
+        return np.full(channels, values.reshape(()), values.dtype)
+    if values.size == channels and values.shape[-1] == channels:
+        return values.reshape(channels)
+    return None
+
+
+def output_channels(node: ir.Node) -> int:
+    """Number of output channels of a contraction."""
+    shape = node.outputs[0].shape
+    assert shape is not None
+    return int(shape.numpy()[1 if node.op_type == "Conv" else -1])
+
+
+def bias_add(node: ir.Node) -> tuple[ir.Node, int] | None:
+    """The Add of a constant vector after a MatMul with constant weights, and the vector's input index."""
+    if node.op_type != "MatMul" or weight_axis(node) is None:
+        return None
+    add = only_consumer(node.outputs[0])
+    if add is None or add.op_type != "Add" or add.domain != "":
+        return None
+    index = 1 if add.inputs[0] is node.outputs[0] else 0
+    values = constant(add.inputs[index])
+    if values is None or add.outputs[0].shape != node.outputs[0].shape:
+        return None
+    return (add, index) if bias_vector(values, output_channels(node)) is not None else None
+
+
+def is_movement(node: ir.Node) -> bool:
+    spec = spec_of(node)
+    return spec is not None and spec.trait is Trait.MOVEMENT

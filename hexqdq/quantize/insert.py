@@ -1,0 +1,118 @@
+"""Writes QuantizeLinear and DequantizeLinear into a graph; decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import onnx_ir as ir
+from numpy.typing import NDArray
+
+from hexqdq.qtypes import QuantParams
+from hexqdq.quantize.weights import QuantizedConstant
+
+Reader = tuple[ir.Node, int]
+"""A node and the position at which it reads."""
+
+
+class QdqWriter:
+    """Edits one graph; ``made`` maps the names of new nodes to the node that each serves."""
+
+    def __init__(self, graph: ir.Graph) -> None:
+        self.graph = graph
+        self.made: dict[str, str | None] = {}
+        self._values = {str(v.name) for v in (*graph.inputs, *graph.initializers.values())}
+        self._values |= {str(value.name) for node in graph for value in node.outputs}
+        self._nodes = {str(node.name) for node in graph}
+        self._params: dict[tuple[str, QuantParams], tuple[ir.Value, ir.Value]] = {}
+
+    def pair(self, value: ir.Value, params: QuantParams, owner: str, readers: Collection[Reader] | None) -> None:
+        """Q and DQ after a computed value. ``readers`` read the DQ; None stands for everyone, graph outputs too.
+
+        ``owner`` names the shared scale and zero point.
+        """
+        name, producer = str(value.name), value.producer()
+        uses = [(use.node, use.idx) for use in value.uses()] if readers is None else list(readers)
+        if readers is None and value.is_graph_output():
+            value.name = self._unique(f"{name}_float")
+        scale, zero_point = self._shared(owner, params)
+        quantized = self._node("QuantizeLinear", [value, scale, zero_point], f"{name}_quantized", params, value)
+        integers = quantized.outputs[0]
+        restored = self._node("DequantizeLinear", [integers, scale, zero_point], f"{name}_dequantized", None, value)
+        self._place_after(producer, [quantized, restored], str(producer.name) if producer else None)
+        for node, index in uses:
+            node.replace_input_with(index, restored.outputs[0])
+        if readers is None and value.is_graph_output():
+            outputs = self.graph.outputs
+            outputs[outputs.index(value)] = restored.outputs[0]
+            restored.outputs[0].name = name
+
+    def constant(self, node: ir.Node, index: int, quantized: QuantizedConstant, name: str) -> None:
+        """An integer initializer with its DQ in place of a constant input."""
+        source = node.inputs[index]
+        assert source is not None
+        params = quantized.params
+        stored = self._initializer(f"{name}_quantized", quantized.values)
+        scale, zero_point = self._shared(self._unique(name), params)
+        restored = self._node("DequantizeLinear", [stored, scale, zero_point], f"{name}_dequantized", None, stored)
+        if params.axis is not None:
+            restored.attributes["axis"] = ir.AttrInt64("axis", params.axis)
+        self.graph.insert_before(node, restored)
+        self.made[str(restored.name)] = str(node.name)
+        node.replace_input_with(index, restored.outputs[0])
+
+    def _place_after(self, producer: ir.Node | None, nodes: Sequence[ir.Node], serves: str | None) -> None:
+        if producer is not None:
+            self.graph.insert_after(producer, nodes)
+        else:
+            self.graph.insert_before(self.graph[0], nodes)
+        for node in nodes:
+            self.made[str(node.name)] = serves
+
+    def _node(
+        self, op_type: str, inputs: list[ir.Value], name: str, params: QuantParams | None, like: ir.Value
+    ) -> ir.Node:
+        node = ir.node(op_type, inputs, name=self._unique_node(name))
+        (output,) = node.outputs
+        output.name = self._unique(name)
+        output.type = ir.TensorType(_data_type(params) if params is not None else ir.DataType.FLOAT)
+        output.shape = like.shape.copy() if like.shape is not None else None
+        return node
+
+    def _shared(self, owner: str, params: QuantParams) -> tuple[ir.Value, ir.Value]:
+        """Scale and zero point initializers, one pair per owner."""
+        key = (owner, params)
+        if key not in self._params:
+            scale, zero_point = params.scales(), params.zero_points()
+            if params.is_per_tensor:
+                scale, zero_point = scale.reshape(()), zero_point.reshape(())
+            self._params[key] = (
+                self._initializer(f"{owner}_scale", scale),
+                self._initializer(f"{owner}_zero_point", zero_point),
+            )
+        return self._params[key]
+
+    def _initializer(self, name: str, values: NDArray[np.generic]) -> ir.Value:
+        tensor = ir.tensor(values, name=self._unique(name))
+        shape = ir.Shape(values.shape)
+        value = ir.Value(name=tensor.name, type=ir.TensorType(tensor.dtype), shape=shape, const_value=tensor)
+        self.graph.register_initializer(value)
+        return value
+
+    def _unique(self, base: str) -> str:
+        return _free(base, self._values)
+
+    def _unique_node(self, base: str) -> str:
+        return _free(base, self._nodes)
+
+
+def _free(base: str, used: set[str]) -> str:
+    name, number = base, 2
+    while name in used:
+        name, number = f"{base}_{number}", number + 1
+    used.add(name)
+    return name
+
+
+def _data_type(params: QuantParams) -> ir.DataType:
+    return ir.DataType.from_numpy(params.dtype.numpy)

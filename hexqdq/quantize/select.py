@@ -1,0 +1,93 @@
+"""Decides which nodes are quantized, which fold into their producer and which stay float, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import onnx_ir as ir
+
+from hexqdq.ops.spec import Trait
+from hexqdq.quantize.graph import bias_add, constant, input_at, is_float, is_movement, only_consumer, spec_of
+from hexqdq.quantize.recipe import Recipe
+from hexqdq.report import Decision
+
+
+@dataclass
+class Selection:
+    """``ends`` maps each quantized node to the value its Q follows; the rest is in the op's order.
+
+    ``bias_adds`` maps a MatMul to its Add and the index of the constant; ``movements`` are
+    candidates until the plan knows which carry quantized data.
+    """
+
+    ends: dict[ir.Node, ir.Value] = field(default_factory=dict)
+    bias_adds: dict[ir.Node, tuple[ir.Node, int]] = field(default_factory=dict)
+    folded: set[ir.Node] = field(default_factory=set)
+    movements: list[ir.Node] = field(default_factory=list)
+    reasons: dict[ir.Node, str] = field(default_factory=dict)
+
+
+def select(graph: ir.Graph, recipe: Recipe) -> Selection:
+    """Every arithmetic op that has a row is quantized; activations and bias additions fold."""
+    selection = Selection()
+    for node in graph:
+        if node in selection.folded:
+            continue
+        reason = _reason_to_stay(node, recipe)
+        if reason is not None:
+            selection.reasons[node] = reason
+        elif is_movement(node):
+            selection.movements.append(node)
+        else:
+            selection.ends[node] = _fold(node, selection, recipe)
+    return selection
+
+
+def _reason_to_stay(node: ir.Node, recipe: Recipe) -> str | None:
+    spec = spec_of(node)
+    if spec is None:
+        return f"{node.op_type} is not among the ops that have an integer form, so it stays float"
+    if node.name in recipe.keep_float:
+        return "the recipe keeps this node float"
+    if len(node.outputs) != 1:
+        return f"{node.op_type} with {len(node.outputs)} outputs has no integer form, so it stays float"
+    data = [input_at(node, index) for index in spec.data_inputs]
+    if not all(is_float(value) for value in (*data, *node.outputs)):
+        return "its data are not float32, so there is nothing to quantize"
+    if all(constant(value) is not None for value in data):
+        return "its data are constant, so there is nothing to calibrate"
+    return None
+
+
+def _fold(node: ir.Node, selection: Selection, recipe: Recipe) -> ir.Value:
+    """Folds what follows into the node; the value that gets the Q."""
+    end = node.outputs[0]
+    found = bias_add(node)
+    if found is not None and found[0].name not in recipe.keep_float:
+        selection.bias_adds[node] = found
+        selection.folded.add(found[0])
+        end = found[0].outputs[0]
+    spec = spec_of(node)
+    assert spec is not None
+    if spec.activation or spec.trait is Trait.FIXED_RANGE:
+        return end
+    while (following := only_consumer(end)) is not None and _is_foldable(following, end, recipe):
+        selection.folded.add(following)
+        end = following.outputs[0]
+    return end
+
+
+def _is_foldable(node: ir.Node, data: ir.Value, recipe: Recipe) -> bool:
+    spec = spec_of(node)
+    if spec is None or not spec.activation or node.inputs[0] is not data or node.name in recipe.keep_float:
+        return False
+    return all(value is None or constant(value) is not None for value in node.inputs[1:])
+
+
+def decisions(selection: Selection, still: Iterable[ir.Node]) -> tuple[Decision, ...]:
+    """One record per node that stays float; ``still`` are movements between float values."""
+    reasons = dict(selection.reasons)
+    for node in still:
+        reasons[node] = f"{node.op_type} moves float values that no quantized op reads or writes"
+    return tuple(Decision(str(n.name), n.op_type, None, reason) for n, reason in reasons.items())
