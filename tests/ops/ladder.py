@@ -6,20 +6,24 @@ away; the share that is gets counted and printed when the tests end.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+from hypothesis import assume
 
 from hexqdq.compile.tosa import lower_segment
 from hexqdq.numerics import dequantize, quantize
-from hexqdq.ops import reference
+from hexqdq.ops import OPS, reference
 from hexqdq.ops.unit import Array, Tensor, UnitGraph
+from hexqdq.target import DEFAULT_TARGET, find_target, host_targets
 from tests.ops.cases import Case, feeds_of
 from tests.ops.oracle import TosaModel
 from tests.ops.qdq import QdqWriter
 
+TARGET = find_target(DEFAULT_TARGET)
 Feeds = Mapping[str, Array]
 Run = Callable[[Feeds], Sequence[Array]]
 
@@ -30,6 +34,11 @@ class Tally:
 
     elements: int = 0
     differing: int = 0
+
+    def add(self, other: Tally) -> None:
+        """Count another tally in."""
+        self.elements += other.elements
+        self.differing += other.differing
 
     def __str__(self) -> str:
         share = 100 * self.differing / self.elements if self.elements else 0.0
@@ -61,12 +70,12 @@ def float_stage(graph: UnitGraph) -> Run:
 
     def real(tensor: Tensor, values: Array) -> Array:
         assert tensor.params is not None
-        return dequantize(values, tensor.params)
+        return np.asarray(dequantize(values, tensor.params))
 
     def stage(feeds: Feeds) -> list[Array]:
         results = run({tensor.name: real(tensor, feeds[tensor.name]) for tensor in graph.inputs})
         outputs = zip(results, graph.outputs, strict=True)
-        return [quantize(values, tensor.params) for values, tensor in outputs if tensor.params is not None]
+        return [np.asarray(quantize(values, tensor.params)) for values, tensor in outputs if tensor.params is not None]
 
     return stage
 
@@ -90,9 +99,9 @@ def climb(case: Case) -> None:
     for feeds in feeds_of(graph):
         within_one_step(case, in_qdq(feeds), in_float(feeds))
         expected = defined(feeds)
-        tally = TALLIES.setdefault(case.op_type, Tally())
-        tally.differing += within_one_step(case, in_qdq(feeds), expected)
-        tally.elements += sum(values.size for values in expected)
+        differing = within_one_step(case, in_qdq(feeds), expected)
+        elements = sum(values.size for values in expected)
+        TALLIES.setdefault(case.op_type, Tally()).add(Tally(elements, differing))
     climb_integers(case)
 
 
@@ -102,6 +111,38 @@ def climb_integers(case: Case) -> None:
     with tosa_stage(case.graph) as in_tosa:
         for feeds in feeds_of(case.graph):
             same(case, "the TOSA reference model", in_tosa(feeds), defined(feeds))
+
+
+def climb_compiled(case: Case) -> None:
+    """Compare the shared objects, in this process and under qemu: no element may differ."""
+    from hexqdq.compile.pipeline import compile_segment
+
+    from hexqdq.context.executors.host import HostExecutor
+    from hexqdq.context.executors.qemu import QemuExecutor
+
+    graph = case.graph
+    segment = compile_segment(lower_segment(graph), graph, TARGET, host_targets(), None)
+    defined = reference_stage(graph)
+    for executor in (HostExecutor(), QemuExecutor()):
+        with closing(executor.load(segment)) as loaded:
+            for feeds in feeds_of(graph):
+                found = loaded.run([feeds[tensor.name] for tensor in graph.inputs])
+                same(case, executor.name, found, defined(feeds))
+
+
+def accepted(case: Case) -> Case:
+    """The case where partition would take its units; hypothesis draws another where not."""
+    for unit in case.graph.units:
+        assume(OPS[unit.op_type].refusal(unit, TARGET) is None)
+    return case
+
+
+def sampled(cases: Sequence[Case]) -> list[Case]:
+    """All cases where whole grids are asked for, else the first of each op type and every fifth."""
+    if os.environ.get("HEXQDQ_TEST_ALL") == "1":
+        return list(cases)
+    first = {case.op_type: case for case in reversed(cases)}
+    return [case for index, case in enumerate(cases) if index % 5 == 0 or case is first[case.op_type]]
 
 
 def within_one_step(case: Case, found: Sequence[Array], expected: Sequence[Array]) -> int:

@@ -56,7 +56,7 @@ class TosaModel:
         self._folder.cleanup()
 
     def _evaluate(self, sources: Sequence[Path], results: Sequence[Path]) -> None:
-        options = {
+        options: dict[str, str | Path] = {
             "--tosa_file": self._path / "m.tosa",
             "--flatbuffer_dir": self._path,
             "--output_dir": self._path,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from hexqdq.ops.unit import Clamp, QuantUnit, Tensor, UnitGraph
+from hexqdq.ops.unit import Array, Clamp, QuantUnit, Tensor, UnitGraph
 from hexqdq.qtypes import QType, QuantParams
 
 OPSET = 21
@@ -79,7 +80,7 @@ class QdqWriter:
         ]
         return self._node(unit, "Clip", [name, *bounds], {})
 
-    def _node(self, unit: QuantUnit, op_type: str, inputs: Iterable[str], attributes: dict[str, object]) -> str:
+    def _node(self, unit: QuantUnit, op_type: str, inputs: Iterable[str], attributes: dict[str, Any]) -> str:
         name = f"{unit.name}_real{len(self.nodes)}"
         self.nodes.append(helper.make_node(op_type, list(inputs), [name], **attributes))
         return name
@@ -95,14 +96,14 @@ class QdqWriter:
         self.nodes.append(helper.make_node("DequantizeLinear", [tensor.name, scale, zero_point], [name], **axis))
         return name
 
-    def _parameters(self, name: str, params: QuantParams) -> tuple[str, str, dict[str, int]]:
+    def _parameters(self, name: str, params: QuantParams) -> tuple[str, str, dict[str, Any]]:
         scales, zero_points = params.scales(), params.zero_points()
         if params.axis is None:
             scales, zero_points = scales.reshape(()), zero_points.reshape(())
-        axis = {} if params.axis is None else {"axis": params.axis}
+        axis: dict[str, Any] = {} if params.axis is None else {"axis": params.axis}
         return self._initializer(f"{name}_scale", scales), self._initializer(f"{name}_zero", zero_points), axis
 
-    def _initializer(self, name: str, values: np.ndarray) -> str:
+    def _initializer(self, name: str, values: Array) -> str:
         if all(known.name != name for known in self.initializers):
             self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(values).reshape(values.shape), name))
         return name
