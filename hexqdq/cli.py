@@ -83,7 +83,7 @@ def quantize(
             dump=dump,
             progress=progress,
         )
-    _show(result.to_json(), [result.table()], f"wrote {path}", as_json, quiet)
+    _show(result.to_json(), result.tables(), f"wrote {path}", as_json, quiet)
 
 
 @app.command()

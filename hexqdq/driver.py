@@ -68,10 +68,10 @@ def _import(source: Any, options: Options) -> ImportedModel:
 
 
 def _quantize(imported: ImportedModel, options: Options) -> QdqModel:
-    from hexqdq.quantize.pipeline import already_quantized, quantize
+    from hexqdq.quantize.pipeline import already_quantized, is_quantized, quantize
     from hexqdq.quantize.recipe import Recipe
 
-    if is_quantized(imported) or (options.allow_float and options.calibration is None):
+    if is_quantized(imported.model) or (options.allow_float and options.calibration is None):
         return already_quantized(imported)
     if options.calibration is None:
         raise ModelError(
@@ -157,11 +157,6 @@ def run_stages(product: Any, options: Options, first: str = "import", last: str 
         if options.progress is not None:
             options.progress(stage.name, 1, 1)
     return Outcome(products, tuple(measures))
-
-
-def is_quantized(imported: ImportedModel) -> bool:
-    """Whether the model came with Q/DQ nodes, which are then kept as they are."""
-    return any(node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in imported.model.graph)
 
 
 def made_up_feed(imported: ImportedModel) -> list[Feed]:

@@ -15,7 +15,7 @@ from hexqdq.errors import UnsupportedError, UsageError
 from hexqdq.import_.product import ImportedModel
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
-from hexqdq.report import Decision, Measure, Progress, Table, measure_table
+from hexqdq.report import Decision, Measure, Progress, Table, measure_table, reason_table
 from hexqdq.target import DEFAULT_TARGET, find_target
 
 if TYPE_CHECKING:
@@ -41,12 +41,18 @@ class Quantized:
             "measures": self.measures,
         }
 
-    def table(self) -> Table:
+    def tables(self) -> tuple[Table, ...]:
+        """Counts and times, and why nodes were left float."""
+        reasons = reason_table(self.product.decisions, "Why nodes stay float")
+        return (self._counts(), reasons) if reasons.rows else (self._counts(),)
+
+    def _counts(self) -> Table:
         counts = (
             Measure("tensors calibrated", len(self.product.ranges), ""),
             Measure("nodes left float", len(self.product.decisions), ""),
         )
-        return measure_table((*counts, *self.measures), "Quantized")
+        title = "Quantized" if self.product.ranges else "Already quantized: Q/DQ kept to the bit"
+        return measure_table((*counts, *self.measures), title)
 
 
 @dataclass(frozen=True, eq=False)

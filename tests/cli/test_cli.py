@@ -1,0 +1,176 @@
+"""Commands, messages and exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hexqdq import cli
+from hexqdq.ops import OPS
+from hexqdq.target import TARGETS
+
+Captured = pytest.CaptureFixture[str]
+
+
+def run(*arguments: object) -> int:
+    """A command's exit code, run in this process."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(argument) for argument in arguments])
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def digits(root: Path) -> Path:
+    return root / "models" / "digits"
+
+
+def test_help_names_every_command(capsys: Captured) -> None:
+    assert run("--help") == 0
+    text = capsys.readouterr().out
+    for command in ("quantize", "compile", "run", "explain", "demo", "targets", "ops"):
+        assert command in text
+
+
+def test_version(capsys: Captured) -> None:
+    assert run("--version") == 0
+    assert capsys.readouterr().out.startswith("hexqdq ")
+
+
+def test_usage_errors_exit_2(capsys: Captured) -> None:
+    assert run("nothing") == 2
+    assert run("quantize", "x.onnx") == 2
+    assert run("compile", "x.onnx", "--target", "v99") == 2
+    assert "hexagon-v73" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["x", "x:", ":1x2", "x:1x-2", "x:1x0", "x:axb"])
+def test_a_bad_input_shape_exits_2(text: str, capsys: Captured) -> None:
+    assert run("compile", "x.onnx", "--input-shape", text) == 2
+    assert "1x3x32x32" in capsys.readouterr().err
+
+
+def test_a_name_with_colons_keeps_them() -> None:
+    assert cli._shapes(["serving:0:1x32x32x3", "t:8"]) == {"serving:0": (1, 32, 32, 3), "t": (8,)}
+
+
+def test_input_faults_exit_1_without_traceback(tmp_path: Path, capsys: Captured) -> None:
+    assert run("compile", tmp_path / "missing.onnx") == 1
+    text = capsys.readouterr().err
+    assert text.startswith("error: ") and "missing.onnx" in text and "next: " in text
+    assert "Traceback" not in text
+
+
+def test_our_fault_exits_3_and_shows_more_on_demand(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    def fail() -> None:
+        raise RuntimeError("broken inside")
+
+    monkeypatch.setattr(cli, "_show", lambda *_, **__: fail())
+    assert run("targets") == 3
+    text = capsys.readouterr().err
+    assert "broken inside" in text and "HEXQDQ_DEBUG=1" in text and "Traceback" not in text
+    monkeypatch.setenv("HEXQDQ_DEBUG", "1")
+    assert run("targets") == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_targets_and_ops_list_every_row(capsys: Captured) -> None:
+    assert run("targets") == 0
+    text = capsys.readouterr().out
+    assert all(target.name in text for target in TARGETS)
+    assert run("ops", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["op"] for row in rows] == list(OPS)
+    for row, spec in zip(rows, OPS.values(), strict=True):
+        assert all(limit.sentence in row["limits"] for limit in spec.limits)
+
+
+def test_a_float_model_is_refused_with_the_command_to_run(digits: Path, tmp_path: Path, capsys: Captured) -> None:
+    assert run("compile", digits / "digits.onnx", "-o", tmp_path / "x.ctx") == 1
+    assert f"hexqdq quantize {digits / 'digits.onnx'} --calib" in capsys.readouterr().err
+    assert not (tmp_path / "x.ctx").exists()
+
+
+def test_quantize_writes_a_model_and_dumps_stages(digits: Path, tmp_path: Path, capsys: Captured) -> None:
+    path, dump = tmp_path / "d.qdq.onnx", tmp_path / "dump"
+    arguments = ("quantize", digits / "digits.onnx", "--calib", digits / "digits_calib.npz", "-o", path)
+    assert run(*arguments, "--dump", dump) == 0
+    captured = capsys.readouterr()
+    assert f"wrote {path}" in captured.out
+    assert "calibrate: 96" in captured.err
+    assert sorted(file.name for file in dump.iterdir()) == ["00_import.onnx", "01_quantize.onnx"]
+    first = path.read_bytes()
+    assert run(*arguments, "--quiet") == 0
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+    assert path.read_bytes() == first
+    assert run(*arguments, "--json") == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["output"] == str(path)
+    assert captured.err == ""
+
+
+def test_a_folder_calibrates_as_the_stack_does(digits: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "calib"
+    folder.mkdir()
+    with np.load(digits / "digits_calib.npz") as stack:
+        for index, image in enumerate(stack["image"]):
+            np.savez(folder / f"{index:03d}.npz", image=image[None])
+    for name, data in (("a", folder), ("b", digits / "digits_calib.npz")):
+        assert run("quantize", digits / "digits.onnx", "--calib", data, "-o", tmp_path / f"{name}.onnx", "-q") == 0
+    assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
+
+
+def test_quantize_keeps_a_qdq_model(digits: Path, tmp_path: Path, capsys: Captured) -> None:
+    first, second = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    calib = ("--calib", digits / "digits_calib.npz")
+    assert run("quantize", digits / "digits.onnx", *calib, "-o", first, "-q") == 0
+    assert run("quantize", first, *calib, "-o", second) == 0
+    assert "Already quantized" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"other": np.zeros((2, 1, 8, 8), np.float32)}, "has no 'image', only other"),
+        ({"image": np.zeros((2, 8, 8), np.float32)}, "has shape (2, 8, 8); expected samples of shape (1, 1, 8, 8)"),
+        ({"image": np.zeros((0, 1, 8, 8), np.float32)}, "at least one"),
+        ({"image": np.full((1, 1, 8, 8), np.nan, np.float32)}, "NaN"),
+    ],
+)
+def test_bad_calibration_is_named(
+    arrays: dict[str, Any], said: str, digits: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    np.savez(tmp_path / "c.npz", **arrays)
+    output = tmp_path / "x.onnx"
+    assert run("quantize", digits / "digits.onnx", "--calib", tmp_path / "c.npz", "-o", output) == 1
+    assert said in capsys.readouterr().err
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("name", ["missing", "empty", "broken.npz", "text.txt"])
+def test_unreadable_calibration_is_named(name: str, digits: Path, tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 no archive")
+    (tmp_path / "text.txt").write_text("1 2 3")
+    assert run("quantize", digits / "digits.onnx", "--calib", tmp_path / name, "-o", tmp_path / "x.onnx") == 1
+    assert name in capsys.readouterr().err
+
+
+def test_a_bad_recipe_exits_2(digits: Path, tmp_path: Path, capsys: Captured) -> None:
+    recipe = tmp_path / "r.json"
+    for text, said in (("{", "cannot be read"), ("[]", "no JSON object"), ('{"method": "magic"}', "minmax")):
+        recipe.write_text(text)
+        arguments = ("--calib", digits / "digits_calib.npz", "--recipe", recipe, "-o", tmp_path / "x.onnx")
+        assert run("quantize", digits / "digits.onnx", *arguments) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_module_runs() -> None:
+    done = subprocess.run([sys.executable, "-m", "hexqdq", "targets", "--json"], capture_output=True, check=True)
+    assert json.loads(done.stdout)
