@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import tempfile
@@ -121,6 +120,8 @@ def _header(compiled: CompiledModel) -> dict[str, Any]:
 
 def package_versions() -> dict[str, str]:
     """The installed packages that shape what compile writes."""
+    import importlib.metadata
+
     found = {}
     for name in COMPILER_PACKAGES:
         try:

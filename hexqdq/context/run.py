@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from hexqdq import numerics
 from hexqdq.context.executors.base import Counters, Executor, LoadedSegment
 from hexqdq.context.product import Call, Context, HostCall, SegmentCall
-from hexqdq.errors import ContextError
+from hexqdq.errors import ContextError, ExecutorError
 from hexqdq.ops.unit import Tensor
 from hexqdq.qtypes import QuantParams
 
 Array = NDArray[Any]
+
+RUN_ELSEWHERE = "run the whole model in onnxruntime to see whether it is at fault"
 
 
 class LoadedCall(Protocol):
@@ -52,16 +54,25 @@ class LoadedHostCall:
     """An ONNX part in onnxruntime on the CPU."""
 
     def __init__(self, call: HostCall, session_options: Any) -> None:
-        import onnxruntime
-
         self._call = call
-        self._session = onnxruntime.InferenceSession(
-            call.model, sess_options=session_options, providers=["CPUExecutionProvider"]
-        )
+        self._subject = f"CPU part {call.name!r}"
+        try:
+            import onnxruntime
+
+            self._session = onnxruntime.InferenceSession(
+                call.model, sess_options=session_options, providers=["CPUExecutionProvider"]
+            )
+        except ImportError as error:
+            raise ExecutorError(self._subject, "needs onnxruntime to run", "install onnxruntime") from error
+        except Exception as error:
+            raise ExecutorError(self._subject, f"onnxruntime does not load it: {error}", RUN_ELSEWHERE) from error
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         feeds = dict(zip(self._call.inputs, inputs, strict=True))
-        return list(self._session.run(list(self._call.outputs), feeds))
+        try:
+            return list(self._session.run(list(self._call.outputs), feeds))
+        except Exception as error:
+            raise ExecutorError(self._subject, f"onnxruntime does not run it: {error}", RUN_ELSEWHERE) from error
 
 
 def value_names(call: Call) -> tuple[tuple[str, ...], tuple[str, ...]]:
