@@ -1,0 +1,72 @@
+"""What README and docs say is true: their commands run, their links lead somewhere, generated pages are current."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hexqdq.ops import OPS
+
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/guide.md", "docs/ops.md", "docs/numerics.md")
+
+
+def blocks(text: str, language: str) -> Iterator[str]:
+    """The fenced code blocks of a language."""
+    yield from re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def op_page() -> str:
+    """docs/ops.md as the rows say it."""
+    lines = [
+        "# Ops",
+        "",
+        "Generated from the rows in `hexqdq/ops`: `python -m pytest tests/docs --refresh-goldens`.",
+        "",
+    ]
+    for spec in OPS.values():
+        lines += [f"## {spec.op_type}", "", f"{spec.summary}.", "", f"Quantization: {spec.trait.value}.", ""]
+        lines += [f"* {limit.sentence}" for limit in spec.limits] + [""]
+    return "\n".join(lines)
+
+
+def test_readme_commands_run(root: Path, tmp_path: Path) -> None:
+    """The shell block, then the Python block, in a folder that sees the repository's models."""
+    (tmp_path / "models").symlink_to(root / "models")
+    text = (root / "README.md").read_text(encoding="utf-8")
+    for command in "".join(blocks(text, "sh")).splitlines():
+        program, *arguments = command.split()
+        assert program == "hexqdq"
+        subprocess.run([sys.executable, "-m", "hexqdq", *arguments], cwd=tmp_path, check=True, capture_output=True)
+    (code,) = blocks(text, "python")
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout.strip().isdecimal()
+
+
+def test_make_targets_exist(root: Path) -> None:
+    text = "".join((root / page).read_text(encoding="utf-8") for page in PAGES)
+    named = set(re.findall(r"`make ([a-z-]+)`", text))
+    assert {"demo", "test"} <= named
+    if shutil.which("make") is None:
+        pytest.skip("make is not on PATH")
+    for target in named:
+        subprocess.run(["make", "--dry-run", target], cwd=root, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str, root: Path) -> None:
+    path = root / page
+    for link in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+        assert link.startswith("http") or (path.parent / link).exists(), link
+
+
+def test_op_page_is_current(root: Path, refresh_goldens: bool) -> None:
+    path = root / "docs" / "ops.md"
+    if refresh_goldens:
+        path.write_text(op_page(), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == op_page()
