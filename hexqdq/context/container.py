@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hexqdq.errors import ContextError, QuantizationError
+from hexqdq.context import schema
+from hexqdq.errors import ContextError, QuantizationError, UsageError
 
 MAGIC = b"\x89HXQCTX\n"
 FORMAT_VERSION = 1
@@ -28,6 +29,9 @@ _FIELDS = struct.Struct("<8sIIQ")
 PREFIX_BYTES = _FIELDS.size + hashlib.sha256().digest_size
 
 REBUILD = "write the context again with `hexqdq compile`"
+
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError, QuantizationError, UsageError)
+"""What parsers and self-validating types raise on data that is not theirs."""
 
 Buffer = bytes | memoryview
 
@@ -165,12 +169,12 @@ def _parse(source: str, data: memoryview) -> Container:
 
 def _container(source: str, data: memoryview, text: memoryview) -> Container:
     with well_formed(source, "header"):
-        header = json.loads(bytes(text))
+        header = schema.check(json.loads(bytes(text)), schema.HEADER)
         sections = {entry["name"]: Section(**entry) for entry in header["sections"]}
         header_end = PREFIX_BYTES + len(text)
         for section in sections.values():
             start = page_end(header_end) + section.offset
-            if section.offset % PAGE or section.offset < 0 or not start <= start + section.nbytes <= len(data):
+            if section.offset % PAGE or start + section.nbytes > len(data):
                 raise ValueError(f"section {section.name!r} lies outside the file")
     return Container(source, data, header, sections, header_end)
 
@@ -180,6 +184,6 @@ def well_formed(source: str, place: str) -> Iterator[None]:
     """Turns what a parser raises on data of the wrong form into a ContextError that names the place."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, QuantizationError) as error:
+    except MALFORMED as error:
         problem = f"the {place} is not of format {FORMAT_VERSION}: {type(error).__name__} {error}"
         raise ContextError(source, problem, REBUILD) from error

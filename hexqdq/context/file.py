@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hexqdq.compile.product import CompiledModel, CompiledSegment, Edge, HostPart, Part
+from hexqdq.context import schema
 from hexqdq.context.container import Buffer, Container, canonical_json, chunks, open_container, well_formed
 from hexqdq.context.product import Call, Context, HostCall, SegmentCall, StoredObjects, StoredSegment
 from hexqdq.errors import ContextError
@@ -112,6 +113,7 @@ def _header(compiled: CompiledModel) -> dict[str, Any]:
                 "arena_bytes": segment.steps.arena_bytes,
                 "constants_bytes": len(segment.constants),
                 "objects": sorted(segment.objects),
+                "has_units": segment.graph is not None,
             }
             for segment in compiled.segments
         ],
@@ -182,7 +184,8 @@ def _edges(data: Iterable[Mapping[str, Any]]) -> tuple[Edge, ...]:
 def _segment(container: Container, data: Mapping[str, Any]) -> StoredSegment:
     objects = StoredObjects(container, data["name"], tuple(data["objects"]))
     inputs, outputs = _tensors(data["inputs"]), _tensors(data["outputs"])
-    return StoredSegment(data["name"], inputs, outputs, data["arena_bytes"], objects, container)
+    sizes = data["arena_bytes"], data["constants_bytes"]
+    return StoredSegment(data["name"], inputs, outputs, *sizes, objects, data["has_units"], container)
 
 
 def _call(container: Container, segments: Mapping[str, StoredSegment], data: Mapping[str, Any]) -> Call:
@@ -195,7 +198,8 @@ def _context(container: Container) -> Context:
     header = container.header
     segments = tuple(_segment(container, entry) for entry in header["segments"])
     by_name = {segment.name: segment for segment in segments}
-    graph = json.loads(bytes(container.section("graph")))
+    with well_formed(container.source, "graph"):
+        graph = schema.check(json.loads(bytes(container.section("graph"))), schema.GRAPH)
     return Context(
         source=container.source,
         target=header["target"],

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hexqdq.compile.product import Edge, StepList
+from hexqdq.context import schema
 from hexqdq.context.container import Container, well_formed
 from hexqdq.ops.unit import Tensor, UnitGraph
 from hexqdq.report import Decision
@@ -47,19 +48,26 @@ class StoredSegment:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     arena_bytes: int
+    constants_bytes: int
     objects: StoredObjects
+    has_units: bool
     container: Container
 
     @property
     def constants(self) -> memoryview:
         """The packed constant section, in place."""
-        return self.container.section(f"segment/{self.name}/constants")
+        place = f"segment/{self.name}/constants"
+        constants = self.container.section(place)
+        with well_formed(self.container.source, place):
+            if len(constants) != self.constants_bytes:
+                raise ValueError(f"{len(constants)} bytes; expected {self.constants_bytes}")
+        return constants
 
     @cached_property
     def steps(self) -> StepList:
         place = f"segment/{self.name}/steps"
         with well_formed(self.container.source, place):
-            return StepList.from_json(json.loads(bytes(self.container.section(place))))
+            return StepList.from_json(schema.check(json.loads(bytes(self.container.section(place))), schema.STEPS))
 
     @property
     def tosa_text(self) -> str:
@@ -72,11 +80,11 @@ class StoredSegment:
     def graph(self) -> UnitGraph | None:
         """The units, their constants in place; None where compiling began at TOSA text."""
         place = f"segment/{self.name}/units"
-        if place not in self.container.sections:
+        if not self.has_units:
             return None
         values = self.container.section(f"segment/{self.name}/unit_constants")
         with well_formed(self.container.source, place):
-            data = json.loads(bytes(self.container.section(place)))
+            data = schema.check(json.loads(bytes(self.container.section(place))), schema.UNITS)
             constants = {entry["name"]: _array(entry, values) for entry in data["constants"]}
             return UnitGraph.from_json(data["graph"], constants)
 
@@ -146,12 +154,11 @@ class Context:
     @cached_property
     def _report(self) -> Any:
         with well_formed(self.source, "report"):
-            return json.loads(bytes(self.container.section("report")))
+            return schema.check(json.loads(bytes(self.container.section("report"))), schema.REPORT)
 
     def verify(self) -> None:
         """Reads and checks everything in the file; raises ContextError for the first fault."""
         self.container.verify()
         for segment in self.segments:
-            assert segment.steps and segment.tosa_text is not None
-            _ = segment.graph
+            _ = segment.constants, segment.steps, segment.tosa_text, segment.graph, dict(segment.objects)
         _ = self.decisions, self.origin
