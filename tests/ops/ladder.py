@@ -20,8 +20,8 @@ from hexqdq.ops import OPS, reference
 from hexqdq.ops.unit import Array, Tensor, UnitGraph
 from hexqdq.target import DEFAULT_TARGET, find_target, host_targets
 from tests.ops.cases import Case, feeds_of
-from tests.ops.oracle import TosaModel
-from tests.ops.qdq import QdqWriter
+from tests.ops.stages.qdq_model import QdqWriter
+from tests.ops.stages.tosa_model import TosaModel
 
 TARGET = find_target(DEFAULT_TARGET)
 Feeds = Mapping[str, Array]

@@ -1,0 +1,21 @@
+"""Graphs of several units on the ladder: integers only, single steps from onnxruntime travel."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ops.cases import Case
+from tests.ops.graphs import CASES
+from tests.ops.ladder import climb_compiled, climb_integers, sampled
+
+
+@pytest.mark.tosa
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_case(case: Case) -> None:
+    climb_integers(case)
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("case", sampled(CASES), ids=str)
+def test_compiled(case: Case, qemu: str) -> None:
+    climb_compiled(case)
