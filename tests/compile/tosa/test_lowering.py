@@ -19,7 +19,7 @@ EVERY_CASE = tuple(case for family in FAMILIES for case in family.CASES)
 UPSTREAM = (
     "builtin.module(tosa-attach-target{{profiles=pro_int level={level}}},tosa-validate{{strict-op-spec-alignment}},"
     "func.func(tosa-optional-decompositions,tosa-to-linalg-named,tosa-to-linalg,"
-    "tosa-to-arith{include-apply-rescale=false}},tosa-to-tensor))"
+    "tosa-to-arith{{include-apply-rescale=false}},tosa-to-tensor))"
 )
 """MLIR 22 counts a PAD's shape operand against level 8K's largest rank, so a rank 4 PAD passes at no level only."""
 TRANSPOSES = {
