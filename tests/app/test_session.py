@@ -21,6 +21,8 @@ from hexqdq.app.session import InferenceSession
 from hexqdq.context import file
 from hexqdq.errors import ContextError, ExecutorError, InputError, UnsupportedError, UsageError
 from hexqdq.ops import reference
+from hexqdq.target import host_targets
+from tests.context.objects import build_object
 from tests.context.samples import INPUT, OUTPUT, abs_part, conv_graph, conv_model, conv_segment, sample_input
 
 REFERENCE = [{"executor": "reference"}]
@@ -208,7 +210,7 @@ WITHOUT_TOOLS = """
     begun = time.perf_counter()
     from hexqdq import InferenceSession
     imported = time.perf_counter()
-    session = InferenceSession(sys.argv[1], provider_options=[{"executor": "reference"}])
+    session = InferenceSession(sys.argv[1], provider_options=[{"executor": sys.argv[4]}])
     loaded = time.perf_counter()
     np.save(sys.argv[3], session.run(None, {"x": np.load(sys.argv[2])})[0])
     heavy = [name for name in sys.modules if name.partition(".")[0] in (*BLOCKED, "typer", "rich")]
@@ -217,16 +219,19 @@ WITHOUT_TOOLS = """
 """
 
 
-def test_it_loads_and_runs_without_the_tool_chain_and_fast(tmp_path: Path) -> None:
-    context = file.write(conv_model(), tmp_path / "model.ctx")
+@pytest.mark.parametrize("executor", ["reference", "host"])
+def test_it_loads_and_runs_without_the_tool_chain_and_fast(executor: str, tmp_path: Path) -> None:
+    objects = {host_targets()[0].object_key: build_object()} if executor == "host" else None
+    context = file.write(conv_model(conv_segment(objects)), tmp_path / "model.ctx")
     np.save(tmp_path / "x.npy", sample_input())
-    arguments = [str(context), str(tmp_path / "x.npy"), str(tmp_path / "y.npy")]
+    arguments = [str(context), str(tmp_path / "x.npy"), str(tmp_path / "y.npy"), executor]
     command = [sys.executable, "-c", textwrap.dedent(WITHOUT_TOOLS), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected(sample_input()), strict=True)
+    here = InferenceSession(context, provider_options=[{"executor": executor}]).run(None, {"x": sample_input()})
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), here[0], strict=True)
     importing, loading = map(float, done.stdout.split())
-    print(f"import {importing * 1e3:.1f} ms, load {loading * 1e3:.1f} ms")
+    print(f"{executor}: import {importing * 1e3:.1f} ms, load {loading * 1e3:.1f} ms")
     assert importing < 1.0 and loading < 0.25
 
 

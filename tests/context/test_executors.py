@@ -5,11 +5,8 @@ from __future__ import annotations
 import dataclasses
 import gc
 import os
-import shutil
-import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,41 +22,12 @@ from hexqdq.context.executors.qemu import QemuExecutor, QemuSegment
 from hexqdq.errors import ExecutorError, InputError, UsageError
 from hexqdq.ops import reference
 from hexqdq.target import host_targets
+from tests.context.objects import build_object
 from tests.context.samples import INPUT, OUTPUT, conv_graph, conv_model, conv_segment
 
-# Adds a constant to the input's bytes by way of the arena; fails where a pointer is not aligned.
-C_SOURCE = """
-#include <stdint.h>
-int32_t hexqdq_segment(const uint8_t *const *inputs, uint8_t *const *outputs, const uint8_t *constants, uint8_t *arena)
-{
-    if ((uintptr_t)constants % 128 || (uintptr_t)arena % 128) return 2;
-    for (int i = 0; i < 32; i++) arena[i] = inputs[0][i];
-    for (int i = 0; i < 32; i++) outputs[0][i] = arena[i] + constants[i] + OFFSET;
-    return STATUS;
-}
-"""
 BASE_KEY = host_targets()[0].object_key
 BEST_KEY = next(t.object_key for t in reversed(host_targets()) if t.cpu_flags <= host.cpu_flags())
 CONSTANTS = np.frombuffer(conv_segment().constants, np.uint8)[:32].reshape(OUTPUT.shape)
-
-Build = Callable[..., bytes]
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Compiles the C source with an offset and a status."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler: install cc to test the loading of objects by hand-made ones")
-
-    def compiled(offset: int = 0, status: int = 0, source: str = C_SOURCE) -> bytes:
-        folder = tmp_path_factory.mktemp("object")
-        (folder / "a.c").write_text(source)
-        defines = [f"-DOFFSET={offset}", f"-DSTATUS={status}"]
-        subprocess.run([compiler, "-shared", "-fPIC", "-O1", *defines, "-o", "a.so", "a.c"], cwd=folder, check=True)
-        return (folder / "a.so").read_bytes()
-
-    return compiled
 
 
 def integers(seed: int = 0) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
@@ -88,8 +56,8 @@ def test_auto_is_host_and_an_unknown_executor_lists_the_names() -> None:
         make_executor("device")
 
 
-def test_host_runs_the_object_in_place(build: Build, tmp_path: Path) -> None:
-    compiled = conv_segment({BASE_KEY: build()})
+def test_host_runs_the_object_in_place(tmp_path: Path) -> None:
+    compiled = conv_segment({BASE_KEY: build_object()})
     stored = file.read(file.write(conv_model(compiled), tmp_path / "a.ctx")).segments[0]
     for segment in (compiled, stored):
         (y,) = HostExecutor().load(segment).run([integers()])
@@ -97,36 +65,36 @@ def test_host_runs_the_object_in_place(build: Build, tmp_path: Path) -> None:
         assert y.dtype == np.uint8
 
 
-def test_constants_of_a_mapped_file_are_not_copied(build: Build, tmp_path: Path) -> None:
-    stored = file.read(file.write(conv_model(conv_segment({BASE_KEY: build()})), tmp_path / "a.ctx")).segments[0]
+def test_constants_of_a_mapped_file_are_not_copied(tmp_path: Path) -> None:
+    stored = file.read(file.write(conv_model(conv_segment({BASE_KEY: build_object()})), tmp_path / "a.ctx")).segments[0]
     loaded = HostSegment(stored)
     assert np.shares_memory(loaded._constants, np.frombuffer(stored.constants, np.uint8))
 
 
-def test_host_takes_the_best_object_the_cpu_has(build: Build) -> None:
-    segment = conv_segment({BASE_KEY: build(offset=1), BEST_KEY: build(offset=2), "hexagon": b""})
+def test_host_takes_the_best_object_the_cpu_has() -> None:
+    segment = conv_segment({BASE_KEY: build_object(offset=1), BEST_KEY: build_object(offset=2), "hexagon": b""})
     assert best_object(segment).object_key == BEST_KEY
     (y,) = HostExecutor().load(segment).run([integers()])
     assert y.tobytes() == expected(integers(), 2)
 
 
-def test_host_falls_back_where_the_cpu_lacks_a_feature(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_falls_back_where_the_cpu_lacks_a_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "cpu_flags", lambda: frozenset({"sse2"}))
-    segment = conv_segment({BASE_KEY: build(offset=1), "x86_64-avx2": build(offset=2)})
+    segment = conv_segment({BASE_KEY: build_object(offset=1), "x86_64-avx2": build_object(offset=2)})
     assert best_object(segment).object_key == BASE_KEY
 
 
-def test_host_objects_do_not_take_each_others_place(build: Build) -> None:
+def test_host_objects_do_not_take_each_others_place() -> None:
     for offset in range(6):
-        loaded = HostExecutor().load(conv_segment({BASE_KEY: build(offset)}))
+        loaded = HostExecutor().load(conv_segment({BASE_KEY: build_object(offset)}))
         assert loaded.run([integers()])[0].tobytes() == expected(integers(), offset)
         loaded.close()
         with pytest.raises(ExecutorError, match="closed"):
             loaded.run([integers()])
 
 
-def test_host_gives_its_files_back(build: Build) -> None:
-    segment = conv_segment({BASE_KEY: build()})
+def test_host_gives_its_files_back() -> None:
+    segment = conv_segment({BASE_KEY: build_object()})
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     for _ in range(5):
@@ -135,20 +103,20 @@ def test_host_gives_its_files_back(build: Build) -> None:
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 
-def test_host_says_why_it_cannot(build: Build) -> None:
+def test_host_says_why_it_cannot() -> None:
     for objects, words in (
         ({"hexagon": b"x"}, "has objects for hexagon; this .* runs"),
         ({BASE_KEY: b"no ELF at all"}, "does not load"),
-        ({BASE_KEY: build(source="int other(void) { return 0; }")}, "has no function hexqdq_segment"),
+        ({BASE_KEY: build_object(source="int other(void) { return 0; }")}, "has no function hexqdq_segment"),
     ):
         with pytest.raises(ExecutorError, match=words):
             HostExecutor().load(conv_segment(objects))
     with pytest.raises(ExecutorError, match="ended with status 9"):
-        HostExecutor().load(conv_segment({BASE_KEY: build(status=9)})).run([integers()])
+        HostExecutor().load(conv_segment({BASE_KEY: build_object(status=9)})).run([integers()])
 
 
-def test_host_runs_from_many_threads(build: Build) -> None:
-    loaded = HostExecutor().load(conv_segment({BASE_KEY: build()}))
+def test_host_runs_from_many_threads() -> None:
+    loaded = HostExecutor().load(conv_segment({BASE_KEY: build_object()}))
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda seed: loaded.run([integers(seed)])[0].tobytes(), range(200)))
     assert answers == [expected(integers(seed)) for seed in range(200)]
@@ -158,19 +126,17 @@ def test_host_runs_from_many_threads(build: Build) -> None:
     "inputs",
     [[], [np.zeros((1, 3, 4, 5), np.uint8)], [np.zeros(INPUT.shape, np.int8)], [integers(), integers()]],
 )
-def test_wrong_inputs_never_reach_the_object(
-    inputs: list[np.ndarray[tuple[int, ...], np.dtype[np.uint8]]], build: Build
-) -> None:
-    segment = conv_segment({BASE_KEY: build()})
+def test_wrong_inputs_never_reach_the_object(inputs: list[np.ndarray[tuple[int, ...], np.dtype[np.uint8]]]) -> None:
+    segment = conv_segment({BASE_KEY: build_object()})
     for name in ("reference", "host"):
         with pytest.raises(InputError, match="expected"):
             make_executor(name).load(segment).run(inputs)
 
 
-def test_a_strided_input_is_the_same_input(build: Build) -> None:
+def test_a_strided_input_is_the_same_input() -> None:
     strided = np.repeat(integers(), 2, axis=3)[..., ::2]
     assert not strided.flags.c_contiguous
-    loaded = HostExecutor().load(conv_segment({BASE_KEY: build()}))
+    loaded = HostExecutor().load(conv_segment({BASE_KEY: build_object()}))
     assert loaded.run([strided])[0].tobytes() == expected(integers())
 
 
@@ -262,8 +228,8 @@ def test_qemu_needs_a_hexagon_object_and_qemu(monkeypatch: pytest.MonkeyPatch) -
     assert "qemu-user" in caught.value.hint
 
 
-def test_closing_while_threads_run_ends_cleanly(build: Build) -> None:
-    loaded = HostExecutor().load(conv_segment({BASE_KEY: build()}))
+def test_closing_while_threads_run_ends_cleanly() -> None:
+    loaded = HostExecutor().load(conv_segment({BASE_KEY: build_object()}))
     started = threading.Event()
 
     def work() -> None:
