@@ -28,6 +28,7 @@ Array = NDArray[Any]
 Run = Callable[[dict[str, Array]], Array]
 
 INPUT = "image"
+QDQ_OPS = ("QuantizeLinear", "DequantizeLinear")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +76,9 @@ class DemoOutcome:
         return int(np.count_nonzero(first != np.ascontiguousarray(trial.outputs).view(np.uint32)))
 
     def tables(self) -> tuple[Table, ...]:
+        computing = [decision for decision in self.decisions if decision.op_type not in QDQ_OPS]
         return (
-            decision_table(self.decisions),
+            decision_table(computing, "Where each node runs (Q and DQ nodes follow the nodes they serve)"),
             Table(f"Held-out split, {len(self.labels)} samples", COLUMNS, tuple(self._rows())),
             measure_table(self.measures, "Sizes and times"),
         )
@@ -163,6 +165,7 @@ def _onnxruntime(path: Path) -> Run:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
+    options.log_severity_level = 3
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     return lambda feed: np.asarray(session.run(None, feed)[0])
 
