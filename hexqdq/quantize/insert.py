@@ -60,6 +60,12 @@ class QdqWriter:
         self.graph.insert_before(node, restored)
         self.made[str(restored.name)] = str(node.name)
         node.replace_input_with(index, restored.outputs[0])
+        self._forget_unused(source)
+
+    def _forget_unused(self, value: ir.Value) -> None:
+        """Drops a float initializer that nothing reads any more."""
+        if value.is_initializer() and not value.uses() and not value.is_graph_output():
+            del self.graph.initializers[str(value.name)]
 
     def _place_after(self, producer: ir.Node | None, nodes: Sequence[ir.Node], serves: str | None) -> None:
         if producer is not None:
