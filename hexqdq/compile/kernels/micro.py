@@ -1,0 +1,136 @@
+"""Micro-kernels: the innermost dot products of contractions, one interface for every instruction set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from hexqdq.compile.kernels.style import Style
+from hexqdq.compile.kernels.text import Text, vector
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Accumulators held in registers: ``rows`` pixels times ``vectors`` of channels."""
+
+    rows: int
+    vectors: int
+
+
+class MicroKernel(Protocol):
+    """Dot products of four activation bytes with four weights in every lane.
+
+    ``accumulator`` is the type that loops carry; ``begin`` makes one, ``end`` gives its sums as
+    ``lanes`` x i32. ``start`` points to the sums' first values.
+    """
+
+    lanes: int
+    accumulator: str
+
+    def tile(self, pixels: int, vectors: int) -> Tile: ...
+
+    def begin(self, text: Text, start: str) -> str: ...
+
+    def activation(self, text: Text, word: str) -> str:
+        """A word of four unsigned bytes in the form that ``dot4`` takes."""
+
+    def weights(self, text: Text, pointer: str) -> str:
+        """The weights of one word of every lane."""
+
+    def dot4(self, text: Text, accumulator: str, activation: str, weights: str) -> str: ...
+
+    def end(self, text: Text, accumulator: str, start: str) -> str: ...
+
+
+class Hvx:
+    """Hexagon: 32 lanes of vrmpy, unsigned bytes in a scalar register against signed bytes in a vector."""
+
+    lanes = 32
+    accumulator = "vector<32xi32>"
+    vectors_in_flight = 16
+
+    def tile(self, pixels: int, vectors: int) -> Tile:
+        across = max(count for count in (4, 3, 2, 1) if count <= vectors)
+        return Tile(min(pixels, self.vectors_in_flight // across, 8), across)
+
+    def begin(self, text: Text, start: str) -> str:
+        return text.load(start, self.accumulator, 128)
+
+    def activation(self, text: Text, word: str) -> str:
+        splat = text.op(f"vector.broadcast {word} : i32 to {self.accumulator}")
+        return splat
+
+    def weights(self, text: Text, pointer: str) -> str:
+        return text.load(pointer, self.accumulator, 128)
+
+    def dot4(self, text: Text, accumulator: str, activation: str, weights: str) -> str:
+        kind = self.accumulator
+        return text.op(
+            f'llvm.call_intrinsic "llvm.hexagon.V6.vrmpybusv.acc.128B"({accumulator}, {activation}, {weights}) : '
+            f"({kind}, {kind}, {kind}) -> {kind}"
+        )
+
+    def end(self, text: Text, accumulator: str, start: str) -> str:
+        return accumulator
+
+
+class Pairs:
+    """Any host: bytes widened to 16 bits, products added in pairs (pmaddwd on x86), never saturating.
+
+    A lane's accumulator is two partial sums side by side, added once at the end.
+    """
+
+    def __init__(self, lanes: int, registers: int) -> None:
+        self.lanes = lanes
+        self.accumulator = vector("i32", 2 * lanes)
+        self.rows_of_two = (registers - 4) // 4
+
+    def tile(self, pixels: int, vectors: int) -> Tile:
+        across = min(2, vectors)
+        return Tile(min(pixels, self.rows_of_two * 2 // across), across)
+
+    def begin(self, text: Text, start: str) -> str:
+        return text.constant(0, self.accumulator)
+
+    def activation(self, text: Text, word: str) -> str:
+        bytes_ = text.op(f"llvm.bitcast {word} : i32 to vector<4xi8>")
+        halves = text.op(f"arith.extui {bytes_} : vector<4xi8> to vector<4xi16>")
+        order = ", ".join(str(lane % 4) for lane in range(4 * self.lanes))
+        spread = text.op(f"vector.shuffle {halves}, {halves} [{order}] : vector<4xi16>, vector<4xi16>")
+        return self.wide(text, spread)
+
+    def weights(self, text: Text, pointer: str) -> str:
+        count = 4 * self.lanes
+        values = text.load(pointer, f"vector<{count}xi8>", count)
+        halves = text.op(f"arith.extsi {values} : vector<{count}xi8> to vector<{count}xi16>")
+        return self.wide(text, halves)
+
+    def wide(self, text: Text, halves: str) -> str:
+        count = 4 * self.lanes
+        return text.op(f"arith.extsi {halves} : vector<{count}xi16> to vector<{count}xi32>")
+
+    def dot4(self, text: Text, accumulator: str, activation: str, weights: str) -> str:
+        count = 4 * self.lanes
+        products = text.op(f"arith.muli {activation}, {weights} : vector<{count}xi32>")
+        pairs = self.added_pairs(text, products, count)
+        return text.op(f"arith.addi {accumulator}, {pairs} : {self.accumulator}")
+
+    def end(self, text: Text, accumulator: str, start: str) -> str:
+        sums = self.added_pairs(text, accumulator, 2 * self.lanes)
+        kind = vector("i32", self.lanes)
+        first = text.load(start, kind, 4 * self.lanes)
+        return text.op(f"arith.addi {sums}, {first} : {kind}")
+
+    def added_pairs(self, text: Text, values: str, count: int) -> str:
+        """Neighbouring lanes added: half as many."""
+        kind = vector("i32", count)
+        even, odd = (
+            text.op(f"vector.shuffle {values}, {values} [{', '.join(map(str, range(first, count, 2)))}] : {kind}, {kind}")
+            for first in (0, 1)
+        )
+        return text.op(f"arith.addi {even}, {odd} : {vector('i32', count // 2)}")
+
+
+def micro_kernel(style: Style) -> MicroKernel:
+    """The best micro-kernel that the style's target has."""
+    return Hvx() if style.arch == "hexagon" else Pairs(style.micro_lanes, style.registers)

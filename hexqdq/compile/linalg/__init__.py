@@ -1,0 +1,1 @@
+"""TOSA text to loop nests: upstream's lowering to linalg, read into small typed records."""

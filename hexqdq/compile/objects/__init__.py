@@ -1,0 +1,1 @@
+"""Kernel text to linked shared objects: MLIR, LLVM and the linker."""
