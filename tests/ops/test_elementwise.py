@@ -47,9 +47,9 @@ def _add(
     return Case(name, graph_of(add_unit(tensors[0], tensors[1], result or _sum_edge(*edges), clamp)))
 
 
-def _with_constant(name: str, index: int, shape: Shape) -> Case:
+def _with_constant(name: str, index: int, shape: Shape, other: Shape = (1, 8, 3, 5)) -> Case:
     """One operand constant."""
-    case = _add(name, (U8, U8_LOW), ((1, 8, 3, 5), shape) if index else (shape, (1, 8, 3, 5)))
+    case = _add(name, (U8, U8_LOW), (other, shape) if index else (shape, other))
     unit = case.graph.units[0]
     tensor = unit.input(index)
     values = np.random.default_rng(1).integers(0, 256, shape).astype(np.uint8)
@@ -89,6 +89,8 @@ CASES = (
     _with_constant("constant_right", 1, (8, 1, 1)),
     _with_constant("constant_left", 0, (1, 8, 3, 5)),
     _with_constant("constant_scalar", 1, ()),
+    _with_constant("constant_rank_0", 1, (), ()),
+    _with_constant("constant_of_higher_rank", 0, (2, 3, 4), (4,)),
     _twice(),
     _clip("relu", (U8, U8_LOW), RELU),
     _clip("relu_s8", (S8, S8), RELU, (3, 7)),

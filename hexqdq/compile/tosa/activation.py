@@ -35,8 +35,8 @@ def _looked_up(scope: Scope, constants: SoftmaxPlan, indices: Value) -> Value:
     """``table[indices]`` by a GATHER over all of them."""
     table = scope.builder.constant(constants.table.astype(np.int32).reshape(1, -1, 1))
     size = int(np.prod(indices.shape))
-    flat = instructions.reshape(scope.builder, indices, (1, size))
-    return instructions.reshape(scope.builder, instructions.gather(scope.builder, table, flat), indices.shape)
+    flat = scope.builder.view(indices, (1, size))
+    return scope.builder.view(instructions.gather(scope.builder, table, flat), indices.shape)
 
 
 def _reciprocal(scope: Scope, total: Value, zeros: Value) -> Value:

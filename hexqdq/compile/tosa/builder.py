@@ -29,6 +29,18 @@ class Value:
         return tensor_type(self.shape, self.element)
 
 
+@dataclass(frozen=True)
+class Line:
+    """An operation with the names it defines and reads, or a comment, which defines none."""
+
+    text: str
+    result: str = ""
+    operands: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.result} = {self.text}" if self.result else self.text
+
+
 def tensor_type(shape: Shape, element: str) -> str:
     """``tensor<2x3xi8>``; a scalar is ``tensor<i8>``."""
     return f"tensor<{''.join(f'{size}x' for size in shape)}{element}>"
@@ -60,9 +72,9 @@ class Builder:
         self._inputs: list[Value] = []
         self._arguments: dict[str, tuple[Value, Array]] = {}
         self._constants: dict[str, Value] = {}
-        self._constant_lines: list[str] = []
-        self._lines: list[str] = []
+        self._lines: list[Line] = []
         self._count = 0
+        self._views: dict[str, Value] = {}
 
     def input(self, shape: Shape, element: str) -> Value:
         """A further input of the function."""
@@ -74,7 +86,7 @@ class Builder:
         """The constant argument of that key; ``values`` are bound to it at load time."""
         if key not in self._arguments:
             value = Value(f"%arg{len(self._arguments)}", values.shape, ELEMENTS[values.dtype.name])
-            self._arguments[key] = (value, np.ascontiguousarray(values))
+            self._arguments[key] = (value, np.ascontiguousarray(values).reshape(values.shape))
         value, bound = self._arguments[key]
         assert np.array_equal(bound, values), key
         return value
@@ -111,31 +123,51 @@ class Builder:
         """Append ``tosa.<name>`` with one result."""
         result = Value(f"%{self._count}", shape, element)
         self._count += 1
-        names = ", ".join(operand.name for operand in operands)
+        names = tuple(operand.name for operand in operands)
         types = ", ".join(_operand_type(operand) for operand in operands)
         braces = f" {{{attributes}}}" if attributes else ""
-        self._lines.append(f"{result.name} = tosa.{name} {names}{braces} : ({types}) -> {result.type}")
+        text = f"tosa.{name} {', '.join(names)}{braces} : ({types}) -> {result.type}"
+        self._lines.append(Line(text, result.name, names))
+        return result
+
+    def view(self, source: Value, shape: Shape) -> Value:
+        """``source`` under another shape by RESHAPE; views of views start from the first value."""
+        origin = self._views.get(source.name, source)
+        if origin.shape == shape:
+            return origin
+        operands = (origin, self.shape_constant(shape))
+        result = self.operation("reshape", operands, "", shape, origin.element)
+        self._views[result.name] = origin
         return result
 
     def comment(self, text: str) -> None:
         """A line that says which unit the following operations stand for."""
-        self._lines.append(f"// {' '.join(text.split())}")
+        self._lines.append(Line(f"// {' '.join(text.split())}"))
 
     def text(self, outputs: Sequence[Value]) -> str:
-        """The module with its one function, returning ``outputs``."""
+        """The module with its one function, returning ``outputs``; what they do not need is left out."""
         bound = [value for value, _ in self._arguments.values()]
         parameters = ", ".join(f"{value.name}: {value.type}" for value in (*self._inputs, *bound))
         types = ", ".join(output.type for output in outputs)
         names = ", ".join(output.name for output in outputs)
-        lines = [*self._constant_lines, *self._lines, f"return {names} : {types}"]
-        body = "\n".join(f"    {line}" for line in lines)
+        lines = self._needed(outputs)
+        body = "\n".join(f"    {line}" for line in (*lines, f"return {names} : {types}"))
         return f"module {{\n  func.func @{self.name}({parameters}) -> ({types}) {{\n{body}\n  }}\n}}\n"
+
+    def _needed(self, outputs: Sequence[Value]) -> list[Line]:
+        """The constants and operations that ``outputs`` depend on, in order, and every comment."""
+        constants = [Line(text, value.name) for text, value in self._constants.items()]
+        used = {output.name for output in outputs}
+        kept: list[Line] = []
+        for line in reversed([*constants, *self._lines]):
+            if not line.result or line.result in used:
+                used.update(line.operands)
+                kept.append(line)
+        return kept[::-1]
 
     def _constant(self, text: str, shape: Shape, element: str) -> Value:
         if text not in self._constants:
-            value = Value(f"%c{len(self._constants)}", shape, element)
-            self._constants[text] = value
-            self._constant_lines.append(f"{value.name} = {text}")
+            self._constants[text] = Value(f"%c{len(self._constants)}", shape, element)
         return self._constants[text]
 
 

@@ -117,13 +117,6 @@ def gather(builder: Builder, table: Value, indices: Value) -> Value:
     return builder.operation("gather", (table, indices), "", shape, table.element)
 
 
-def reshape(builder: Builder, source: Value, shape: Shape) -> Value:
-    """RESHAPE, nothing where the shape is the same."""
-    if source.shape == shape:
-        return source
-    return builder.operation("reshape", (source, builder.shape_constant(shape)), "", shape, source.element)
-
-
 def transpose(builder: Builder, source: Value, order: Sequence[int]) -> Value:
     """TRANSPOSE: result dimension i is source dimension ``order[i]``."""
     shape = tuple(source.shape[index] for index in order)
@@ -135,7 +128,7 @@ def reorder(builder: Builder, source: Value, order: Sequence[int]) -> Value:
     """A transpose; a reshape where only dimensions of size 1 move, nothing where none do."""
     moved = [index for index in order if source.shape[index] != 1]
     if moved == sorted(moved):
-        return reshape(builder, source, tuple(source.shape[index] for index in order))
+        return builder.view(source, tuple(source.shape[index] for index in order))
     return transpose(builder, source, order)
 
 

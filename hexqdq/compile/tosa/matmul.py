@@ -21,11 +21,11 @@ def lower(unit: QuantUnit, scope: Scope) -> None:
     builder = scope.builder
     source = scope.operand(unit, 0, logical(len(unit.input(0).shape)))
     depth = source.shape[-1]
-    rows = instructions.reshape(builder, source, (1, 1, unit.input(0).size // depth, depth))
+    rows = builder.view(source, (1, 1, unit.input(0).size // depth, depth))
     form = "oi" if unit.attributes.get("transB", 0) else "io"
     weight = builder.argument(f"{unit.input(1).name}:{form}", constants.weights.reshape(-1, 1, 1, depth))
     bias = builder.argument(f"{unit.name}:bias", constants.bias.astype(np.int32))
     zero_point = constants.input_zero_point + tosa_offset(unit.input(0).dtype)
     sums = instructions.conv2d(builder, (rows, weight, bias), (zero_point, 0), WINDOW)
     result = scope.requantized(sums, constants, unit.output)
-    scope.store(unit.output, logical(len(unit.output.shape)), instructions.reshape(builder, result, unit.output.shape))
+    scope.store(unit.output, logical(len(unit.output.shape)), builder.view(result, unit.output.shape))

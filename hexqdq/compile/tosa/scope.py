@@ -55,7 +55,7 @@ class Scope:
         if len(tensor.shape) == len(order):
             return self.layouts.get(tensor.name, order)
         flat = self.layouts.get(tensor.name, logical(len(tensor.shape)))
-        widened = instructions.reshape(self.builder, flat, shape)
+        widened = self.builder.view(flat, shape)
         return instructions.reorder(self.builder, widened, order)
 
     def widened(self, value: Value, zero_point: int, tensor: Tensor) -> Value:

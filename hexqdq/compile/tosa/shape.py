@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hexqdq.compile.tosa import instructions
 from hexqdq.compile.tosa.layouts import logical
 from hexqdq.compile.tosa.scope import Scope
 from hexqdq.ops.shape import permutation
@@ -12,7 +11,7 @@ from hexqdq.ops.unit import QuantUnit
 def lower_reshape(unit: QuantUnit, scope: Scope) -> None:
     """Reshape and Flatten: the same elements in row-major order."""
     source = scope.operand(unit, 0, logical(len(unit.input(0).shape)))
-    value = instructions.reshape(scope.builder, source, unit.output.shape)
+    value = scope.builder.view(source, unit.output.shape)
     scope.store(unit.output, logical(len(unit.output.shape)), value)
 
 

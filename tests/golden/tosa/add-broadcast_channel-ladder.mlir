@@ -15,11 +15,11 @@ module {
     // y_unit: Add
     %0 = tosa.rescale %in0, %c0, %c1, %c2, %c3 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x8x4x5xi8>, tensor<1xi16>, tensor<1xi8>, tensor<1xi8>, tensor<1xi32>) -> tensor<1x8x4x5xi32>
     %1 = tosa.mul %0, %c4, %c5 : (tensor<1x8x4x5xi32>, tensor<1x1x1x1xi32>, tensor<1xi8>) -> tensor<1x8x4x5xi32>
-    %2 = tosa.reshape %in1, %c6 : (tensor<8x1x1xi8>, !tosa.shape<4>) -> tensor<1x8x1x1xi8>
-    %3 = tosa.rescale %2, %c0, %c1, %c7, %c3 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x8x1x1xi8>, tensor<1xi16>, tensor<1xi8>, tensor<1xi8>, tensor<1xi32>) -> tensor<1x8x1x1xi32>
-    %4 = tosa.mul %3, %c8, %c5 : (tensor<1x8x1x1xi32>, tensor<1x1x1x1xi32>, tensor<1xi8>) -> tensor<1x8x1x1xi32>
-    %5 = tosa.add %1, %4 : (tensor<1x8x4x5xi32>, tensor<1x8x1x1xi32>) -> tensor<1x8x4x5xi32>
-    %6 = tosa.rescale %5, %c9, %c10, %c3, %c11 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x8x4x5xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x8x4x5xi8>
-    return %6 : tensor<1x8x4x5xi8>
+    %3 = tosa.reshape %in1, %c6 : (tensor<8x1x1xi8>, !tosa.shape<4>) -> tensor<1x8x1x1xi8>
+    %4 = tosa.rescale %3, %c0, %c1, %c7, %c3 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x8x1x1xi8>, tensor<1xi16>, tensor<1xi8>, tensor<1xi8>, tensor<1xi32>) -> tensor<1x8x1x1xi32>
+    %5 = tosa.mul %4, %c8, %c5 : (tensor<1x8x1x1xi32>, tensor<1x1x1x1xi32>, tensor<1xi8>) -> tensor<1x8x1x1xi32>
+    %6 = tosa.add %1, %5 : (tensor<1x8x4x5xi32>, tensor<1x8x1x1xi32>) -> tensor<1x8x4x5xi32>
+    %7 = tosa.rescale %6, %c9, %c10, %c3, %c11 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x8x4x5xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x8x4x5xi8>
+    return %7 : tensor<1x8x4x5xi8>
   }
 }
