@@ -55,11 +55,13 @@ def _apply(value: ir.Value, given: tuple[int, ...] | None, symbols: Mapping[str,
         given = tuple(_bound(dim, symbols) for dim in value.shape)
     if given is None or any(size < 0 for size in given):
         shape = _text(value.shape) if value.shape is not None else "unknown"
-        example = "x".join(str(d) if isinstance(d, int) else "N" for d in value.shape or ()) or "1x3x224x224"
+        names = [d.value or "N" for d in value.shape or () if not isinstance(d, int)]
+        example = "x".join(str(d) if isinstance(d, int) else d.value or "N" for d in value.shape or ())
+        numbers = f" with numbers for {', '.join(dict.fromkeys(names))}" if names else " (for example)"
         raise ModelError(
             f"input {value.name!r}",
             f"has dynamic dimensions: its shape is {shape}",
-            f"give its static shape: --input-shape {value.name}:{example}{' with a number for N' * ('N' in example)}",
+            f"give its static shape: --input-shape {value.name}:{example or '1x3x224x224'}{numbers}",
         )
     if value.shape is not None and tuple(value.shape) == given:
         return 0

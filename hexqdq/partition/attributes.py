@@ -8,14 +8,14 @@ import onnx_ir as ir
 
 from hexqdq.ops.unit import Attribute
 
-Defaults = dict[str, Attribute]
+Attributes = dict[str, Attribute]
 _PLAIN = (ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING)
 _LISTS = (ir.AttributeType.INTS, ir.AttributeType.FLOATS)
 
 
-def attributes_of(node: ir.Node) -> Defaults:
+def attributes_of(node: ir.Node) -> Attributes:
     """The numbers and strings among the node's attributes over the op's defaults."""
-    given: Defaults = {}
+    given: Attributes = {}
     for name, attribute in node.attributes.items():
         if attribute.type in _PLAIN:
             given[name] = attribute.value
@@ -25,30 +25,30 @@ def attributes_of(node: ir.Node) -> Defaults:
     return (defaults(node) if defaults else {}) | given
 
 
-def _window(node: ir.Node, kernel: tuple[int, ...]) -> Defaults:
+def _window(node: ir.Node, kernel: tuple[int, ...]) -> Attributes:
     rank = len(kernel)
     ones, zeros = (1,) * rank, (0,) * (2 * rank)
     return {"kernel_shape": kernel, "strides": ones, "dilations": ones, "pads": zeros}
 
 
-def _conv(node: ir.Node) -> Defaults:
+def _conv(node: ir.Node) -> Attributes:
     weight = node.inputs[1]
     assert weight is not None and weight.shape is not None
     return {**_window(node, tuple(weight.shape.numpy()[2:])), "group": 1}
 
 
-def _pool(node: ir.Node) -> Defaults:
+def _pool(node: ir.Node) -> Attributes:
     kernel = tuple(node.attributes["kernel_shape"].as_ints())
     return {**_window(node, kernel), "ceil_mode": 0, "count_include_pad": 0}
 
 
-def _transpose(node: ir.Node) -> Defaults:
+def _transpose(node: ir.Node) -> Attributes:
     data = node.inputs[0]
     assert data is not None and data.shape is not None
     return {"perm": tuple(reversed(range(len(data.shape))))}
 
 
-_DEFAULTS: dict[str, Callable[[ir.Node], Defaults]] = {
+_DEFAULTS: dict[str, Callable[[ir.Node], Attributes]] = {
     "Conv": _conv,
     "AveragePool": _pool,
     "Transpose": _transpose,

@@ -58,7 +58,9 @@ def finish(view: GraphView, drafted: HostDraft, name: str, wanted: Collection[st
         [_tensor_proto(value) for value in drafted.constants.values()],
     )
     opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in view.model.opset_imports.items()]
-    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=view.model.ir_version, producer_name="hexqdq")
+    model = onnx.helper.make_model(
+        graph, opset_imports=opsets, ir_version=view.model.ir_version, producer_name="hexqdq"
+    )
     return HostPart(name, _serialized(model, name), tuple(drafted.inputs), tuple(name_of(v) for v in outputs))
 
 
@@ -74,8 +76,8 @@ def _tensor_proto(value: ir.Value) -> onnx.TensorProto:
 
 def _serialized(model: onnx.ModelProto, name: str) -> bytes:
     try:
-        return model.SerializeToString(deterministic=True)
-    except Exception as error:  # noqa: BLE001 - protobuf refuses more than 2 GB
+        return bytes(model.SerializeToString(deterministic=True))
+    except Exception as error:  # protobuf refuses more than 2 GB
         raise ModelError(
             f"CPU part {name}", f"cannot be serialized: {error}", "quantize more of the model: 2 GB is the limit"
         ) from error

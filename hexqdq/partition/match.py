@@ -12,7 +12,7 @@ from hexqdq import numerics
 from hexqdq.ops import OPS
 from hexqdq.ops.spec import Trait
 from hexqdq.ops.unit import Array, Clamp, QuantUnit, Tensor
-from hexqdq.partition.attributes import attributes_of
+from hexqdq.partition.attributes import Attributes, attributes_of
 from hexqdq.partition.view import GraphView, is_dequantize, is_quantize, name_of
 from hexqdq.qtypes import QType, QuantParams
 
@@ -226,7 +226,7 @@ def _finish(view: GraphView, head: ir.Node, group: _Group, quantizer: ir.Node, o
     output = view.tensor(quantizer.outputs[0], params)
     assert output is not None
     group.nodes.append(quantizer)
-    attributes = attributes_of(head) if op_type is None else {}
+    attributes: Attributes = attributes_of(head) if op_type is None else {}
     return _made(head, op_type or head.op_type, group, output, attributes)
 
 
@@ -235,14 +235,14 @@ def qtype_is_wide(params: QuantParams) -> bool:
     return params.dtype in (QType.S32, QType.S64)
 
 
-def _made(head: ir.Node, op_type: str, group: _Group, output: Tensor, attributes: dict[str, object]) -> Match:
+def _made(head: ir.Node, op_type: str, group: _Group, output: Tensor, attributes: Attributes) -> Match:
     sources = dict.fromkeys(str(node.name) for node in (*group.dequantizers, *group.nodes))
     unit = QuantUnit(
         name=str(head.name),
         op_type=op_type,
         inputs=tuple(group.inputs),
         outputs=(output,),
-        attributes=attributes,  # type: ignore[arg-type]
+        attributes=attributes,
         constants=group.constants,
         clamp=group.clamp,
         source_nodes=tuple(sources),

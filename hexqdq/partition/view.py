@@ -79,15 +79,15 @@ class GraphView:
                     yield from self._outer_values(graph)
 
     def _outer_values(self, graph: ir.Graph) -> Iterator[ir.Value]:
-        inner = [node for node in graph.all_nodes()]
-        for value in (*(v for node in inner for v in node.inputs if v is not None), *graph.outputs):
+        read = [value for node in graph.all_nodes() for value in node.inputs if value is not None]
+        for value in (*read, *graph.outputs):
             producer = value.producer()
             if producer in self.position or self._is_main_leaf(value):
                 yield value
 
     def _is_main_leaf(self, value: ir.Value) -> bool:
         graph = self.model.graph
-        return value in graph.inputs or (value.name in graph.initializers and graph.initializers[value.name] is value)
+        return value in graph.inputs or graph.initializers.get(str(value.name)) is value
 
     def constant(self, value: ir.Value | None) -> Array | None:
         """The values of an initializer or of its QuantizeLinear, else None."""
