@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from hexqdq.errors import HexqdqError, UsageError
-from hexqdq.report import Progress, Table, decision_table, measure_table, print_tables, reason_table, share
+from hexqdq.report import Progress, Table, measure_table, print_tables, reason_table, share
 from hexqdq.report import to_json_text as json_text
 from hexqdq.target import DEFAULT_TARGET
 
@@ -146,11 +146,7 @@ def explain(
     from hexqdq.app.explain import explain as explain_model
 
     explanation = explain_model(model, target=target, input_shapes=_shapes(input_shape))
-    decisions = explanation.decisions
-    tables = [decision_table(decisions), *_reasons(decisions)]
-    data = {"assumption": explanation.assumption, "decisions": decisions, "share": share(decisions)}
-    done = "\n".join(line for line in (str(share(decisions)), explanation.assumption) if line)
-    _show(data, tables, done, as_json, quiet=False)
+    _show(explanation.to_json(), explanation.tables(), explanation.to_text(), as_json, quiet=False)
 
 
 @app.command()
