@@ -20,7 +20,7 @@ from hexqdq.import_.product import ImportedModel, model_digest
 from hexqdq.import_.read import Source, read_model
 from hexqdq.import_.shapes import fix_input_shapes
 from hexqdq.import_.verify import unknown_values
-from hexqdq.passes import Pass, run_passes
+from hexqdq.passes import Pass, run_passes, well_formed
 
 
 def _fold_until_stable(model: ir.Model) -> int:
@@ -53,6 +53,7 @@ def import_model(
 ) -> ImportedModel:
     """The canonical form of a model; raises ModelError where it cannot be read or made static."""
     model, name = read_model(source)
+    _require_well_formed(model, name)
     run_passes(model, STRUCTURE)
     origin = _Origin(model)
     lift_constants(model)  # an initializer that is listed as an input needs no shape from the user
@@ -60,6 +61,22 @@ def import_model(
     run_passes(model, CANONICAL, dump=dump)
     _require_static(model, name)
     return ImportedModel(model, name, model_digest(model), origin.of(model))
+
+
+def _require_well_formed(model: ir.Model, name: str) -> None:
+    """Faults of the source are the source's: they are told before any pass runs."""
+    name_nodes(model)
+    if any(well_formed(model)):
+        _sort(model, name)
+    for problem in well_formed(model):
+        raise ModelError(name, f"is not a valid ONNX graph: {problem}", "check it with onnx.checker")
+
+
+def _sort(model: ir.Model, name: str) -> None:
+    try:
+        model.graph.sort()
+    except ValueError as error:
+        raise ModelError(name, f"is not a valid ONNX graph: {error}", "check it with onnx.checker") from error
 
 
 def _require_static(model: ir.Model, name: str) -> None:

@@ -11,9 +11,9 @@ from hexqdq.ops.unit import Tensor
 from hexqdq.partition.cut import Cut
 from hexqdq.partition.decide import decide
 from hexqdq.partition.extract import parts
-from hexqdq.partition.product import PartitionedModel
+from hexqdq.partition.product import NpuPart, PartitionedModel
 from hexqdq.partition.support import find_support
-from hexqdq.partition.verify import problems
+from hexqdq.partition.verify import problems, writes
 from hexqdq.partition.view import GraphView
 from hexqdq.quantize.product import QdqModel
 from hexqdq.target import Target
@@ -26,12 +26,14 @@ def partition(qdq: QdqModel, target: Target) -> PartitionedModel:
     """
     view = GraphView(qdq.model)
     cut = Cut(view, find_support(view, target))
+    made = parts(cut)
+    delivered = {name for part in made if isinstance(part, NpuPart) for name in writes(part)}
     result = PartitionedModel(
         digest=qdq.digest,
         inputs=_tensors(view, qdq.model.graph.inputs, "input"),
         outputs=_tensors(view, qdq.model.graph.outputs, "output"),
-        parts=parts(cut),
-        decisions=decide(cut),
+        parts=made,
+        decisions=decide(cut, delivered),
         origin=qdq.origin,
     )
     for problem in problems(result):

@@ -14,10 +14,11 @@ from hexqdq.target import Target
 
 @dataclass
 class Support:
-    """Accepted units in graph order, and per node the reason to stay on the CPU."""
+    """Accepted units in graph order, per node the reason to stay on the CPU, and the nodes of refused groups."""
 
     accepted: list[Match] = field(default_factory=list)
     reasons: dict[ir.Node, str] = field(default_factory=dict)
+    grouped: set[ir.Node] = field(default_factory=set)
 
 
 def find_support(view: GraphView, target: Target) -> Support:
@@ -44,6 +45,7 @@ def find_support(view: GraphView, target: Target) -> Support:
 
 
 def _refuse(support: Support, found: Match, head: ir.Node, refusal: str) -> None:
+    support.grouped.update(found.nodes)
     for node in found.nodes:
         support.reasons[node] = f"it belongs to {head.op_type} {head.name!r}, which stays on the CPU"
     support.reasons[head] = refusal

@@ -35,17 +35,34 @@ def _is_identity(node: ir.Node) -> bool:
 
 
 def name_outputs(model: ir.Model) -> int:
-    """Gives each graph output a node of its own where it is an input, a constant or listed twice."""
-    graph, added, seen = model.graph, 0, set()
+    """Gives a graph output that is a constant, or listed twice, a node of its own; names stay where they can."""
+    graph, added = model.graph, 0
+    seen: set[ir.Value] = set()
     for index, value in enumerate(list(graph.outputs)):
-        if value.producer() is not None and value not in seen:
+        name = str(value.name)
+        if value.is_initializer():
+            value = _under_another_name(graph, value)
+        elif value in seen:
+            name = f"{name}_{index}"
+        else:
             seen.add(value)
             continue
-        node = ir.node("Identity", [value], name=f"{value.name}_output{index}")
+        node = ir.node("Identity", [value], name=f"{name}_output")
         (result,) = node.outputs
-        result.name = f"{value.name}_output{index}"
-        result.type, result.shape = value.type, value.shape
+        result.name, result.type, result.shape = name, value.type, value.shape
         graph.append(node)
         graph.outputs[index] = result
         added += 1
     return added
+
+
+def _under_another_name(graph: ir.Graph, constant: ir.Value) -> ir.Value:
+    """The initializer as ``NAME_constant``, so that an output can have its name; the source's tensor stays as it is."""
+    tensor = constant.const_value
+    assert tensor is not None
+    copied = ir.tensor(tensor.numpy(), dtype=tensor.dtype, name=f"{constant.name}_constant")
+    renamed = ir.Value(name=copied.name, type=constant.type, shape=constant.shape, const_value=copied)
+    ir.convenience.replace_all_uses_with(constant, renamed, replace_graph_outputs=True)
+    del graph.initializers[str(constant.name)]
+    graph.register_initializer(renamed)
+    return renamed
