@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from hypothesis import assume
+from hypothesis import assume, settings
 
 from hexqdq.compile.tosa import lower_segment
+from hexqdq.context.executors.base import Executor
 from hexqdq.numerics import dequantize, quantize
 from hexqdq.ops import OPS, reference
 from hexqdq.ops.unit import Array, Tensor, UnitGraph
@@ -24,6 +25,9 @@ from tests.ops.stages.qdq_model import QdqWriter
 from tests.ops.stages.tosa_model import TosaModel
 
 TARGET = find_target(DEFAULT_TARGET)
+ALL = os.environ.get("HEXQDQ_TEST_ALL") == "1"
+FEW = settings(max_examples=40 if ALL else 3, deadline=None, derandomize=not ALL)
+"""For drawn cases that are compiled: half a second each."""
 Feeds = Mapping[str, Array]
 Run = Callable[[Feeds], Sequence[Array]]
 
@@ -117,17 +121,24 @@ def climb_compiled(case: Case) -> None:
     """Compare the shared objects, in this process and under qemu: no element may differ."""
     from hexqdq.compile.pipeline import compile_segment
 
-    from hexqdq.context.executors.host import HostExecutor
-    from hexqdq.context.executors.qemu import QemuExecutor
-
     graph = case.graph
     segment = compile_segment(lower_segment(graph), graph, TARGET, host_targets(), None)
     defined = reference_stage(graph)
-    for executor in (HostExecutor(), QemuExecutor()):
-        with closing(executor.load(segment)) as loaded:
+    for executor, key in _places():
+        alone = replace(segment, objects={key: segment.objects[key]})
+        with closing(executor.load(alone)) as loaded:
             for feeds in feeds_of(graph):
                 found = loaded.run([feeds[tensor.name] for tensor in graph.inputs])
-                same(case, executor.name, found, defined(feeds))
+                same(case, f"{executor.name} {key}", found, defined(feeds))
+
+
+def _places() -> list[tuple[Executor, str]]:
+    """Every executor with the key of an object that it can run here: all host rows of this CPU, then qemu."""
+    from hexqdq.context.executors.host import HostExecutor, cpu_flags
+    from hexqdq.context.executors.qemu import QemuExecutor
+
+    hosts = [row.object_key for row in host_targets() if row.cpu_flags <= cpu_flags()]
+    return [*((HostExecutor(), key) for key in hosts), (QemuExecutor(), TARGET.object_key)]
 
 
 def accepted(case: Case) -> Case:
@@ -139,7 +150,7 @@ def accepted(case: Case) -> Case:
 
 def sampled(cases: Sequence[Case]) -> list[Case]:
     """All cases where whole grids are asked for, else the first of each op type and every fifth."""
-    if os.environ.get("HEXQDQ_TEST_ALL") == "1":
+    if ALL:
         return list(cases)
     first = {case.op_type: case for case in reversed(cases)}
     return [case for index, case in enumerate(cases) if index % 5 == 0 or case is first[case.op_type]]

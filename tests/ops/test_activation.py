@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hexqdq.qtypes import QType
 from tests.ops.cases import S8, S8_LOW, U8, Case, Edge, graph_of, unary_unit
-from tests.ops.ladder import accepted, climb, climb_compiled, sampled
+from tests.ops.ladder import FEW, accepted, climb, climb_compiled, sampled
 
 Shape = tuple[int, ...]
 PROBABILITY = Edge(QType.U8, 1 / 256, 0)
@@ -49,16 +49,24 @@ def test_compiled(case: Case, qemu: str) -> None:
     climb_compiled(case)
 
 
+@st.composite
+def drawn(draw: st.DrawFn) -> Case:
+    """Any axis; scales from all equal to one winner."""
+    shape = draw(st.lists(st.integers(1, 20), min_size=1, max_size=4))
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    dtype = draw(st.sampled_from((QType.U8, QType.S8)))
+    source = Edge(dtype, draw(st.floats(1e-5, 2.0)), draw(st.integers(dtype.low, dtype.high)))
+    return _softmax("drawn", (source, Edge(dtype, 1 / 256, dtype.low)), tuple(shape), axis)
+
+
 @pytest.mark.tosa
-@given(
-    shape=st.lists(st.integers(1, 20), min_size=1, max_size=4),
-    data=st.data(),
-    scale=st.floats(1e-5, 2.0),
-    is_signed=st.booleans(),
-)
-def test_drawn(shape: list[int], data: st.DataObject, scale: float, is_signed: bool) -> None:
-    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
-    dtype = QType.S8 if is_signed else QType.U8
-    source = Edge(dtype, scale, data.draw(st.integers(dtype.low, dtype.high)))
-    result = SIGNED_PROBABILITY if is_signed else PROBABILITY
-    climb(accepted(_softmax("drawn", (source, result), tuple(shape), axis)))
+@given(case=drawn())
+def test_drawn(case: Case) -> None:
+    climb(accepted(case))
+
+
+@pytest.mark.qemu
+@FEW
+@given(case=drawn())
+def test_drawn_compiled(case: Case, qemu: str) -> None:
+    climb_compiled(accepted(case))

@@ -21,7 +21,7 @@ from tests.ops.cases import (
     conv_unit,
     graph_of,
 )
-from tests.ops.ladder import accepted, climb, climb_compiled, sampled
+from tests.ops.ladder import FEW, accepted, climb, climb_compiled, sampled
 
 SAME = (1, 1, 1, 1)
 
@@ -115,7 +115,19 @@ def styles(draw: st.DrawFn) -> Style:
     )
 
 
+@st.composite
+def drawn(draw: st.DrawFn) -> Case:
+    return _case("drawn", draw(geometries()), draw(styles()))
+
+
 @pytest.mark.tosa
-@given(geometry=geometries(), style=styles())
-def test_drawn(geometry: Geometry, style: Style) -> None:
-    climb(accepted(_case("drawn", geometry, style)))
+@given(case=drawn())
+def test_drawn(case: Case) -> None:
+    climb(accepted(case))
+
+
+@pytest.mark.qemu
+@FEW
+@given(case=drawn())
+def test_drawn_compiled(case: Case, qemu: str) -> None:
+    climb_compiled(accepted(case))

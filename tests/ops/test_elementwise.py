@@ -25,7 +25,7 @@ from tests.ops.cases import (
     graph_of,
     unary_unit,
 )
-from tests.ops.ladder import accepted, climb, climb_compiled, sampled
+from tests.ops.ladder import FEW, accepted, climb, climb_compiled, sampled
 
 Shape = tuple[int, ...]
 
@@ -133,16 +133,42 @@ def broadcast_pairs(draw: st.DrawFn) -> tuple[Shape, Shape]:
     return pair[0], pair[1]
 
 
-@pytest.mark.tosa
-@given(data=st.data(), shapes=broadcast_pairs(), dtype=st.sampled_from((QType.U8, QType.S8)))
-def test_drawn_add(data: st.DataObject, shapes: tuple[Shape, Shape], dtype: QType) -> None:
-    left, right, result = (data.draw(edges(dtype)) for _ in range(3))
-    clamp = data.draw(st.sampled_from((None, RELU, RELU6)))
-    climb(accepted(_add("drawn", (left, right), shapes, result, clamp)))
+@st.composite
+def sums(draw: st.DrawFn) -> Case:
+    dtype = draw(st.sampled_from((QType.U8, QType.S8)))
+    pair = (draw(edges(dtype)), draw(edges(dtype)))
+    clamp = draw(st.sampled_from((None, RELU, RELU6)))
+    return _add("drawn", pair, draw(broadcast_pairs()), draw(edges(dtype)), clamp)
+
+
+@st.composite
+def clips(draw: st.DrawFn) -> Case:
+    dtype = draw(st.sampled_from((QType.U8, QType.S8)))
+    bounds = sorted((draw(st.floats(-8, 8)), draw(st.floats(-8, 8))))
+    return _clip("drawn", (draw(edges(dtype)), draw(edges(dtype))), Clamp(*bounds))
 
 
 @pytest.mark.tosa
-@given(data=st.data(), dtype=st.sampled_from((QType.U8, QType.S8)), bounds=st.tuples(*[st.floats(-8, 8)] * 2))
-def test_drawn_clip(data: st.DataObject, dtype: QType, bounds: tuple[float, float]) -> None:
-    pair = (data.draw(edges(dtype)), data.draw(edges(dtype)))
-    climb(accepted(_clip("drawn", pair, Clamp(min(bounds), max(bounds)))))
+@given(case=sums())
+def test_sums(case: Case) -> None:
+    climb(accepted(case))
+
+
+@pytest.mark.qemu
+@FEW
+@given(case=sums())
+def test_sums_compiled(case: Case, qemu: str) -> None:
+    climb_compiled(accepted(case))
+
+
+@pytest.mark.tosa
+@given(case=clips())
+def test_clips(case: Case) -> None:
+    climb(accepted(case))
+
+
+@pytest.mark.qemu
+@FEW
+@given(case=clips())
+def test_clips_compiled(case: Case, qemu: str) -> None:
+    climb_compiled(accepted(case))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ops.cases import RELU, RELU6, S8, S8_HIGH, S8_LOW, U8_HIGH, U8_LOW, Case, Style, graph_of, matmul_unit
-from tests.ops.ladder import accepted, climb, climb_compiled, sampled
+from tests.ops.ladder import FEW, accepted, climb, climb_compiled, sampled
 from tests.ops.test_conv import styles
 
 
@@ -49,17 +49,25 @@ def test_compiled(case: Case, qemu: str) -> None:
     climb_compiled(case)
 
 
+@st.composite
+def drawn(draw: st.DrawFn) -> Case:
+    """Any rank that the op takes, odd sizes on both sides of a vector."""
+    lead = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    depth, columns = draw(st.integers(1, 70)), draw(st.integers(1, 70))
+    style = draw(styles())
+    if draw(st.booleans()):
+        return _gemm("drawn", (lead[0], depth), columns, style, draw(st.sampled_from((0, 1))))
+    return _matmul("drawn", (*lead, depth), columns, style)
+
+
 @pytest.mark.tosa
-@given(
-    lead=st.lists(st.integers(1, 4), min_size=1, max_size=3),
-    depth=st.integers(1, 70),
-    columns=st.integers(1, 70),
-    op_type=st.sampled_from(("MatMul", "Gemm")),
-    trans_b=st.sampled_from((0, 1)),
-    style=styles(),
-)
-def test_drawn(lead: list[int], depth: int, columns: int, op_type: str, trans_b: int, style: Style) -> None:
-    is_gemm = op_type == "Gemm"
-    shape = (*(lead[:1] if is_gemm else lead), depth)
-    unit = matmul_unit(shape, columns, style, op_type, trans_b if is_gemm else 0)
-    climb(accepted(Case("drawn", graph_of(unit))))
+@given(case=drawn())
+def test_drawn(case: Case) -> None:
+    climb(accepted(case))
+
+
+@pytest.mark.qemu
+@FEW
+@given(case=drawn())
+def test_drawn_compiled(case: Case, qemu: str) -> None:
+    climb_compiled(accepted(case))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hexqdq.ops.unit import Attribute
 from hexqdq.qtypes import QType
 from tests.ops.cases import S8, S8_HIGH, S8_LOW, U8, U8_HIGH, U8_LOW, Case, Edge, graph_of, unary_unit
-from tests.ops.ladder import accepted, climb, climb_compiled, sampled
+from tests.ops.ladder import FEW, accepted, climb, climb_compiled, sampled
 from tests.ops.test_elementwise import edges
 
 Shape = tuple[int, ...]
@@ -47,13 +47,22 @@ def test_compiled(case: Case, qemu: str) -> None:
     climb_compiled(case)
 
 
+@st.composite
+def drawn(draw: st.DrawFn) -> Case:
+    shape = draw(st.tuples(st.integers(1, 2), st.integers(1, 40), st.integers(1, 12), st.integers(1, 12)))
+    dtype = draw(st.sampled_from((QType.U8, QType.S8)))
+    op_type = draw(st.sampled_from(("GlobalAveragePool", "AveragePool")))
+    return _pool("drawn", (draw(edges(dtype)), draw(edges(dtype))), shape, op_type)
+
+
 @pytest.mark.tosa
-@given(
-    data=st.data(),
-    shape=st.tuples(st.integers(1, 2), st.integers(1, 40), st.integers(1, 12), st.integers(1, 12)),
-    op_type=st.sampled_from(("GlobalAveragePool", "AveragePool")),
-    dtype=st.sampled_from((QType.U8, QType.S8)),
-)
-def test_drawn(data: st.DataObject, shape: Shape, op_type: str, dtype: QType) -> None:
-    pair = (data.draw(edges(dtype)), data.draw(edges(dtype)))
-    climb(accepted(_pool("drawn", pair, shape, op_type)))
+@given(case=drawn())
+def test_drawn(case: Case) -> None:
+    climb(accepted(case))
+
+
+@pytest.mark.qemu
+@FEW
+@given(case=drawn())
+def test_drawn_compiled(case: Case, qemu: str) -> None:
+    climb_compiled(accepted(case))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hexqdq.ops.unit import QuantUnit, Tensor
 from hexqdq.qtypes import QType
 from tests.ops.cases import EDGES, S8, U8, Case, Edge, graph_of, unary_unit
-from tests.ops.ladder import accepted, climb, climb_compiled, sampled
+from tests.ops.ladder import FEW, accepted, climb, climb_compiled, sampled
 
 Shape = tuple[int, ...]
 
@@ -64,10 +64,26 @@ def test_compiled(case: Case, qemu: str) -> None:
     climb_compiled(case)
 
 
+@st.composite
+def drawn(draw: st.DrawFn) -> Case:
+    shape = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=5)))
+    edge = draw(st.sampled_from(EDGES))
+    kind = draw(st.sampled_from(("transpose", "reshape", "flatten")))
+    if kind == "transpose":
+        return _transpose("drawn", shape, tuple(draw(st.permutations(range(len(shape))))), edge)
+    if kind == "reshape":
+        return _reshape("drawn", shape, tuple(draw(st.permutations(shape))), edge)
+    return _flatten("drawn", shape, draw(st.integers(0, len(shape))), edge)
+
+
 @pytest.mark.tosa
-@given(data=st.data(), shape=st.lists(st.integers(1, 5), min_size=1, max_size=5), edge=st.sampled_from(EDGES))
-def test_drawn(data: st.DataObject, shape: list[int], edge: Edge) -> None:
-    perm = tuple(data.draw(st.permutations(range(len(shape)))))
-    climb(accepted(_transpose("drawn", tuple(shape), perm, edge)))
-    climb(accepted(_reshape("drawn", tuple(shape), (math.prod(shape),), edge)))
-    climb(accepted(_flatten("drawn", tuple(shape), data.draw(st.integers(0, len(shape))), edge)))
+@given(case=drawn())
+def test_drawn(case: Case) -> None:
+    climb(accepted(case))
+
+
+@pytest.mark.qemu
+@FEW
+@given(case=drawn())
+def test_drawn_compiled(case: Case, qemu: str) -> None:
+    climb_compiled(accepted(case))

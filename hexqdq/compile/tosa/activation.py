@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from hexqdq.compile.tosa import instructions
-from hexqdq.compile.tosa.builder import Value
+from hexqdq.compile.tosa.builder import Shape, Value
 from hexqdq.compile.tosa.scope import Scope
 from hexqdq.numerics import RECIPROCAL_NUMERATOR
 from hexqdq.ops.activation import SoftmaxPlan, softmax_plan
@@ -17,25 +19,32 @@ def lower_softmax(unit: QuantUnit, scope: Scope) -> None:
     constants = softmax_plan(unit)
     builder = scope.builder
     order = scope.order(unit)
-    axis = order.index(constants.axis)
-    wide = scope.widened(scope.operand(unit, 0, order), 0, unit.input(0))
+    source = scope.operand(unit, 0, order)
+    rows, axis = _as_rows(source.shape, order.index(constants.axis))
+    wide = scope.widened(builder.view(source, rows), 0, unit.input(0))
     largest = instructions.reduce(builder, "max", wide, axis)
     exponentials = _looked_up(scope, constants, instructions.binary(builder, "sub", largest, wide))
     total = instructions.reduce(builder, "sum", exponentials, axis)
     zeros = instructions.count_leading_zeros(builder, total)
-    rank = len(order)
+    rank = len(rows)
     narrow = instructions.shift_right(builder, exponentials, scope.filled(constants.narrow_shift, rank), rounded=True)
     product = instructions.multiply(builder, narrow, _reciprocal(scope, total, zeros))
     amount = instructions.binary(builder, "sub", scope.filled(constants.probability_shift, rank), zeros)
     probability = instructions.shift_right(builder, product, amount, rounded=True)
-    scope.store(unit.output, order, scope.requantized(probability, constants, unit.output))
+    result = scope.requantized(probability, constants, unit.output)
+    scope.store(unit.output, order, builder.view(result, source.shape))
+
+
+def _as_rows(shape: Shape, axis: int) -> tuple[Shape, int]:
+    """The shape as [outer, row] or [outer, row, inner] where something follows the axis, and the row's axis."""
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    return ((outer, shape[axis]) if inner == 1 else (outer, shape[axis], inner)), 1
 
 
 def _looked_up(scope: Scope, constants: SoftmaxPlan, indices: Value) -> Value:
     """``table[indices]`` by a GATHER over all of them."""
     table = scope.builder.constant(constants.table.astype(np.int32).reshape(1, -1, 1))
-    size = int(np.prod(indices.shape))
-    flat = scope.builder.view(indices, (1, size))
+    flat = scope.builder.view(indices, (1, math.prod(indices.shape)))
     return scope.builder.view(instructions.gather(scope.builder, table, flat), indices.shape)
 
 

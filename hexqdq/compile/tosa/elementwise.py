@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hexqdq.compile.tosa import instructions
 from hexqdq.compile.tosa.builder import Value
-from hexqdq.compile.tosa.layouts import Order, logical
+from hexqdq.compile.tosa.layouts import Order
 from hexqdq.compile.tosa.scope import Scope
 from hexqdq.numerics import tosa_offset
 from hexqdq.ops.elementwise import clip_plan, sum_plan
@@ -14,18 +14,11 @@ from hexqdq.ops.unit import QuantUnit
 def lower_add(unit: QuantUnit, scope: Scope) -> None:
     """``clamp(rescale((a - za) * left + (b - zb) * right))``."""
     constants = sum_plan(unit)
-    order = _shared_order(unit, scope)
+    order = scope.order(unit)
     left = _scaled(unit, scope, 0, order, (constants.left_zero_point, constants.scale.left))
     right = _scaled(unit, scope, 1, order, (constants.right_zero_point, constants.scale.right))
     total = instructions.binary(scope.builder, "add", left, right)
     scope.store(unit.output, order, scope.requantized(total, constants, unit.output))
-
-
-def _shared_order(unit: QuantUnit, scope: Scope) -> Order:
-    """The order of the operands of full rank; ONNX's own where only constants have it."""
-    rank = len(unit.output.shape)
-    full = [tensor.name for tensor in unit.variable_inputs() if len(tensor.shape) == rank]
-    return scope.layouts.common(full) if full else logical(rank)
 
 
 def _scaled(unit: QuantUnit, scope: Scope, index: int, order: Order, constants: tuple[int, int]) -> Value:

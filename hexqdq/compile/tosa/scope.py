@@ -42,8 +42,13 @@ class Scope:
         self.layouts.set(tensor.name, logical(len(tensor.shape)), self.builder.input(tensor.shape, "i8"))
 
     def order(self, unit: QuantUnit) -> Order:
-        """The order that most of the unit's variable inputs exist in."""
-        return self.layouts.common([tensor.name for tensor in unit.variable_inputs()])
+        """The order that most of the variable inputs of the output's rank exist in; of rank 1 for a scalar.
+
+        It is ONNX's own where only constants have that rank.
+        """
+        rank = len(unit.output.shape)
+        full = [tensor.name for tensor in unit.variable_inputs() if len(tensor.shape) == rank]
+        return (self.layouts.common(full) if full else logical(rank)) or (0,)
 
     def operand(self, unit: QuantUnit, index: int, order: Order) -> Value:
         """Input ``index`` in ``order``; leading dimensions of 1 are added where its rank is smaller."""
@@ -73,7 +78,9 @@ class Scope:
         return instructions.clamp(self.builder, result, plan.low + offset, plan.high + offset)
 
     def store(self, tensor: Tensor, order: Order, value: Value) -> None:
-        """Record a unit's output; its shape must be the tensor's in ``order``."""
+        """Record a unit's output; its shape must be the tensor's in ``order``, or [1] for a scalar."""
+        if not tensor.shape:
+            order, value = (), self.builder.view(value, ())
         assert value.shape == permuted(tensor.shape, order), (tensor, order, value)
         self.layouts.set(tensor.name, order, value)
 

@@ -64,24 +64,24 @@ module {
     // logits_unit: Gemm
     %26 = tosa.conv2d %23, %arg8, %arg9, %c5, %c1 {acc_type = i32, dilation = array<i64: 1, 1>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>} : (tensor<1x1x1x16xi8>, tensor<10x1x1x16xi8>, tensor<10xi32>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x1x1x10xi32>
     %27 = tosa.rescale %26, %c21, %c22, %c4, %c5 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = true, input_unsigned = false, output_unsigned = false} : (tensor<1x1x1x10xi32>, tensor<10xi16>, tensor<10xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x1x1x10xi8>
-    %28 = tosa.reshape %27, %c23 : (tensor<1x1x1x10xi8>, !tosa.shape<2>) -> tensor<1x10xi8>
     // y_unit: Softmax
-    %29 = tosa.rescale %28, %c8, %c5, %c24, %c4 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi8>, tensor<1xi16>, tensor<1xi8>, tensor<1xi8>, tensor<1xi32>) -> tensor<1x10xi32>
-    %30 = tosa.reduce_max %29 {axis = 1 : i32} : (tensor<1x10xi32>) -> tensor<1x1xi32>
-    %31 = tosa.sub %30, %29 : (tensor<1x1xi32>, tensor<1x10xi32>) -> tensor<1x10xi32>
-    %32 = tosa.gather %c25, %31 : (tensor<1x256x1xi32>, tensor<1x10xi32>) -> tensor<1x10x1xi32>
-    %33 = tosa.reshape %32, %c23 : (tensor<1x10x1xi32>, !tosa.shape<2>) -> tensor<1x10xi32>
-    %34 = tosa.reduce_sum %33 {axis = 1 : i32} : (tensor<1x10xi32>) -> tensor<1x1xi32>
-    %35 = tosa.clz %34 : (tensor<1x1xi32>) -> tensor<1x1xi32>
-    %36 = tosa.arithmetic_right_shift %33, %c26 {round = true} : (tensor<1x10xi32>, tensor<1x1xi32>) -> tensor<1x10xi32>
-    %37 = tosa.sub %35, %c27 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %38 = tosa.logical_left_shift %34, %37 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %39 = tosa.arithmetic_right_shift %38, %c28 {round = false} : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %40 = tosa.intdiv %c29, %39 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %41 = tosa.mul %36, %40, %c1 : (tensor<1x10xi32>, tensor<1x1xi32>, tensor<1xi8>) -> tensor<1x10xi32>
-    %42 = tosa.sub %c30, %35 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %43 = tosa.arithmetic_right_shift %41, %42 {round = true} : (tensor<1x10xi32>, tensor<1x1xi32>) -> tensor<1x10xi32>
-    %44 = tosa.rescale %43, %c8, %c31, %c4, %c24 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x10xi8>
-    return %44 : tensor<1x10xi8>
+    %29 = tosa.reshape %27, %c23 : (tensor<1x1x1x10xi8>, !tosa.shape<2>) -> tensor<1x10xi8>
+    %30 = tosa.rescale %29, %c8, %c5, %c24, %c4 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi8>, tensor<1xi16>, tensor<1xi8>, tensor<1xi8>, tensor<1xi32>) -> tensor<1x10xi32>
+    %31 = tosa.reduce_max %30 {axis = 1 : i32} : (tensor<1x10xi32>) -> tensor<1x1xi32>
+    %32 = tosa.sub %31, %30 : (tensor<1x1xi32>, tensor<1x10xi32>) -> tensor<1x10xi32>
+    %33 = tosa.gather %c25, %32 : (tensor<1x256x1xi32>, tensor<1x10xi32>) -> tensor<1x10x1xi32>
+    %34 = tosa.reshape %33, %c23 : (tensor<1x10x1xi32>, !tosa.shape<2>) -> tensor<1x10xi32>
+    %35 = tosa.reduce_sum %34 {axis = 1 : i32} : (tensor<1x10xi32>) -> tensor<1x1xi32>
+    %36 = tosa.clz %35 : (tensor<1x1xi32>) -> tensor<1x1xi32>
+    %37 = tosa.arithmetic_right_shift %34, %c26 {round = true} : (tensor<1x10xi32>, tensor<1x1xi32>) -> tensor<1x10xi32>
+    %38 = tosa.sub %36, %c27 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %39 = tosa.logical_left_shift %35, %38 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %40 = tosa.arithmetic_right_shift %39, %c28 {round = false} : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %41 = tosa.intdiv %c29, %40 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %42 = tosa.mul %37, %41, %c1 : (tensor<1x10xi32>, tensor<1x1xi32>, tensor<1xi8>) -> tensor<1x10xi32>
+    %43 = tosa.sub %c30, %36 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %44 = tosa.arithmetic_right_shift %42, %43 {round = true} : (tensor<1x10xi32>, tensor<1x1xi32>) -> tensor<1x10xi32>
+    %45 = tosa.rescale %44, %c8, %c31, %c4, %c24 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x10xi8>
+    return %45 : tensor<1x10xi8>
   }
 }
