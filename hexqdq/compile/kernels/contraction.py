@@ -69,9 +69,7 @@ def with_one_pixel(part: Contraction) -> Contraction:
         return replace(access, strides=(0, *access.strides))
 
     finish = replace(part.finish, reads=tuple(wider(access) for access in part.finish.reads))
-    return replace(
-        part, extents=(1,), activation=wider(part.activation), write=wider(part.write), finish=finish
-    )
+    return replace(part, extents=(1,), activation=wider(part.activation), write=wider(part.write), finish=finish)
 
 
 def write_sums(writer: KernelWriter, plan: Plan, indices: list[str]) -> None:
@@ -80,8 +78,12 @@ def write_sums(writer: KernelWriter, plan: Plan, indices: list[str]) -> None:
     with text.loop(plan.columns.count) as columns:
         first = writer.chunk_start(plan.columns, columns.index)
         places = [vector_place(writer, plan, first, v) for v in range(tile.vectors)]
-        starts = [text.pointer(writer.arguments["packed start"], [(first, micro.lanes * SUM_BYTES)],
-                               v * micro.lanes * SUM_BYTES) for v in range(tile.vectors)]
+        starts = [
+            text.pointer(
+                writer.arguments["packed start"], [(first, micro.lanes * SUM_BYTES)], v * micro.lanes * SUM_BYTES
+            )
+            for v in range(tile.vectors)
+        ]
         sums = [micro.begin(text, start) for _ in range(tile.rows) for start in starts]
         rows = [activation_row(writer, plan, indices, row) for row in range(tile.rows)]
         sums = write_taps(writer, plan, places, rows, sums)
@@ -104,9 +106,7 @@ def vector_place(writer: KernelWriter, plan: Plan, first: str, vector: int) -> s
     divisor = text.constant(per_block, "i32")
     block = text.op(f"arith.divui {number}, {divisor} : i32")
     inside = text.op(f"arith.remui {number}, {divisor} : i32")
-    return text.pointer(
-        writer.arguments["packed weights"], [(block, block_bytes), (inside, micro.lanes * WORD)]
-    )
+    return text.pointer(writer.arguments["packed weights"], [(block, block_bytes), (inside, micro.lanes * WORD)])
 
 
 def activation_row(writer: KernelWriter, plan: Plan, indices: list[str], row: int) -> str:
@@ -133,9 +133,7 @@ def tap_loops(plan: Plan) -> list[tuple[int, int]]:
     return [*merged, (extent // WORD, WORD)]
 
 
-def write_taps(
-    writer: KernelWriter, plan: Plan, places: list[str], rows: list[str], sums: list[str]
-) -> list[str]:
+def write_taps(writer: KernelWriter, plan: Plan, places: list[str], rows: list[str], sums: list[str]) -> list[str]:
     """The reduction loops; weights are read in order."""
     loops = tap_loops(plan)
     weight_strides = [stride * BLOCK * WORD for stride in dense_strides(tuple(extent for extent, _ in loops))]

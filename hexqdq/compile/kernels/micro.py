@@ -57,8 +57,7 @@ class Hvx:
         return text.load(start, self.accumulator, 128)
 
     def activation(self, text: Text, word: str) -> str:
-        splat = text.op(f"vector.broadcast {word} : i32 to {self.accumulator}")
-        return splat
+        return text.op(f"vector.broadcast {word} : i32 to {self.accumulator}")
 
     def weights(self, text: Text, pointer: str) -> str:
         return text.load(pointer, self.accumulator, 128)
@@ -125,7 +124,9 @@ class Pairs:
         """Neighbouring lanes added: half as many."""
         kind = vector("i32", count)
         even, odd = (
-            text.op(f"vector.shuffle {values}, {values} [{', '.join(map(str, range(first, count, 2)))}] : {kind}, {kind}")
+            text.op(
+                f"vector.shuffle {values}, {values} [{', '.join(map(str, range(first, count, 2)))}] : {kind}, {kind}"
+            )
             for first in (0, 1)
         )
         return text.op(f"arith.addi {even}, {odd} : {vector('i32', count // 2)}")

@@ -59,7 +59,7 @@ def centred(part: Contraction, weights: bytes) -> NDArray[np.int64]:
 
 def split(values: NDArray[np.int64]) -> list[NDArray[np.int8]]:
     """Planes of s8 that add up to the values."""
-    planes = []
+    planes: list[NDArray[np.int8]] = []
     rest = values
     while not planes or rest.any():
         plane = np.minimum(np.maximum(rest, -128), 127)

@@ -181,7 +181,9 @@ class KernelWriter:
         value = self.flipped(value, buffer, size)
         self.text.store(value, self.pointer(access, indices), kind, self.alignment(access, lanes))
 
-    def surroundings(self, tables: Sequence[Access], indices: Sequence[str], lanes: int, lane_loop: int) -> Surroundings:
+    def surroundings(
+        self, tables: Sequence[Access], indices: Sequence[str], lanes: int, lane_loop: int
+    ) -> Surroundings:
         """What a body of a stage sees at some indices."""
 
         def extract(table: int, place: list[str], element: str) -> str:

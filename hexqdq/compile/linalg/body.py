@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mlir.ir import Block, BlockArgument, IntegerAttr, OpView, Value
+from mlir.ir import Block, BlockArgument, OpView, Value
 
 from hexqdq.compile.linalg.nest import Body, Instruction
 from hexqdq.errors import CompileError
@@ -12,20 +12,28 @@ from hexqdq.errors import CompileError
 CASTS = frozenset({"arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui"})
 PROPERTIES = {"arith.cmpi": ("predicate",), "tosa.apply_scale": ("rounding_mode",)}
 """Attributes that change what an operation means; the others are hints."""
-PLAIN = (
-    CASTS
-    | PROPERTIES.keys()
-    | {
-        "math.ctlz",
-        *(
-            f"arith.{name}"
-            for name in (
-                "addi subi muli divsi divui remsi remui ceildivsi floordivsi andi ori xori shli shrsi shrui "
-                "maxsi minsi maxui minui select"
-            ).split()
-        ),
-    }
+ARITHMETIC = (
+    "arith.addi",
+    "arith.subi",
+    "arith.muli",
+    "arith.divsi",
+    "arith.divui",
+    "arith.remsi",
+    "arith.remui",
+    "arith.andi",
+    "arith.ori",
+    "arith.xori",
+    "arith.shli",
+    "arith.shrsi",
+    "arith.shrui",
+    "arith.maxsi",
+    "arith.minsi",
+    "arith.maxui",
+    "arith.minui",
+    "arith.select",
+    "math.ctlz",
 )
+PLAIN = CASTS.union(PROPERTIES, ARITHMETIC)
 WORD = {"index": "i32", "i48": "i64"}
 """Types that bodies widen or narrow: every index of a segment fits 32 bits, memory holds i48 as i64."""
 
@@ -76,7 +84,7 @@ class BodyReader:
         if name == "arith.constant":
             return self.constant(op)
         if name == "linalg.index":
-            return self.append(Instruction("index", (), kind, int(IntegerAttr(op.attributes["dim"]).value)))
+            return self.append(Instruction("index", (), kind, int(op.attributes["dim"].value)))
         if name == "tensor.extract":
             indices = tuple(self.value(operand) for operand in list(op.operands)[1:])
             return self.append(Instruction("extract", indices, kind, self.table(op.operands[0])))

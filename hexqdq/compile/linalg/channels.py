@@ -38,7 +38,8 @@ def padded_channels(function: Function) -> Function:
         wide = wide_buffer(source, part.depth, f"{source.name}w{len(nodes)}")
         buffers[wide.name] = wide
         producer = next((n for n in nodes if n.output == source.name), None)
-        if producer is not None and is_pad(producer) and readers.count(source.name) == 1:
+        rows_match = source.shape[-1] == part.depth and readers.count(source.name) == 1
+        if producer is not None and rows_match and is_pad(producer):
             nodes[nodes.index(producer)] = widened(producer, part.depth, wide)
         else:
             nodes.append(Node("pad channels", wide.name, tuple(rows(source, part.depth, wide))))
@@ -65,10 +66,8 @@ def rows(source: Buffer, depth: int, wide: Buffer) -> list[Nest]:
 
 
 def is_pad(node: Node) -> bool:
-    """Whether the node is a fill and then a copy into it."""
-    if len(node.parts) != 2 or not all(isinstance(part, Nest) and part.reduce is None for part in node.parts):
-        return False
-    return all(not access.strides or access.strides[-1] == 1 for access in (node.parts[0].write, node.parts[1].write))
+    """Whether the node is a fill and then a copy into it, channels last."""
+    return node.label == "pad" and all(isinstance(part, Nest) and part.reduce is None for part in node.parts)
 
 
 def widened(node: Node, depth: int, wide: Buffer) -> Node:
@@ -80,10 +79,10 @@ def widened(node: Node, depth: int, wide: Buffer) -> Node:
 
 
 def respread(access: Access, depth: int, wide: Buffer) -> Access:
-    """An access to rows of ``depth`` channels as one to rows of whole words; channels keep stride 1."""
+    """An access to rows of ``depth`` channels as one to rows of whole words; the last loop runs over channels."""
     width = rounded(depth)
-    strides = tuple(1 if stride == 1 else stride // depth * width for stride in access.strides)
-    return Access(wide.name, strides, access.offset // depth * width)
+    strides = tuple(stride // depth * width for stride in access.strides[:-1])
+    return Access(wide.name, (*strides, 1), access.offset // depth * width)
 
 
 def on_words(part: Contraction, wide: Buffer) -> Contraction:

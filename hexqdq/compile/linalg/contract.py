@@ -86,26 +86,42 @@ def zero_points(form: Structured) -> tuple[int, int]:
 def ordinary(
     reader: Reader, form: Structured, roles: Roles, left: Access, right: Access, start: Value
 ) -> Contraction | None:
-    taps = sorted(roles.taps, key=lambda loop: left.strides[loop] == 1)
-    if not taps or left.strides[taps[-1]] != 1 or not in_output_order(form, (*roles.pixels, *roles.channels)):
+    if not in_output_order(form, (*roles.pixels, *roles.channels)):
         return None
     bias = bias_of(reader, start, form, roles.channels[0])
     if bias is None and not zero_filled(reader, start):
         return None
     zero_point, weight_zero_point = zero_points(form)
+    channel = channel_tap(form, roles, left)
+    taps = [tap for tap in roles.taps if tap != channel]
+    depth = 1 if channel is None else form.extents[channel]
+    last = (depth,), (1,), (0 if channel is None else right.strides[channel],)
+    activation, weights = permuted(left, (*roles.pixels, *taps)), permuted(right, (*roles.channels, *taps))
     return Contraction(
         tuple(form.extents[loop] for loop in roles.pixels),
-        tuple(form.extents[loop] for loop in taps),
+        (*(form.extents[loop] for loop in taps), *last[0]),
         form.extents[roles.channels[0]],
-        form.extents[taps[-1]],
-        permuted(left, (*roles.pixels, *taps)),
-        permuted(right, (*roles.channels, *taps)),
+        depth,
+        replace(activation, strides=(*activation.strides, *last[1])),
+        replace(weights, strides=(*weights.strides, *last[2])),
         zero_point,
         weight_zero_point,
         bias,
         Access("", ()),
         Stage(copy_body("i32")),
     )
+
+
+def channel_tap(form: Structured, roles: Roles, left: Access) -> int | None:
+    """The reduction over input channels: it steps by one, everything else by whole rows of channels.
+
+    None where there is a single channel.
+    """
+    for tap in roles.taps:
+        others = [left.strides[loop] for loop in (*roles.pixels, *roles.taps) if loop != tap]
+        if left.strides[tap] == 1 and all(stride % form.extents[tap] == 0 for stride in (*others, left.offset)):
+            return tap
+    return None
 
 
 def depthwise(reader: Reader, form: Structured, roles: Roles, left: Access, right: Access) -> Nest | None:

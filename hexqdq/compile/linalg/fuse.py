@@ -109,15 +109,19 @@ def into_consumer(first: Nest, second: Nest, name: str) -> Nest | None:
     flat = len(first.extents) == 1 and first.is_dense and is_elementwise(first)
     if not flat or any(access.strides[0] not in (0, 1) for access in first.finish.reads):
         return None
-    for field, stage, skipped in (
-        ("finish", second.finish, second.reduce is not None),
-        ("reduce", second.reduce, True),
-    ):
-        for position, access in enumerate(stage.reads if stage else ()):
-            if stage is not None and access.buffer == name:
-                reads = tuple(moved(item, access) for item in first.finish.reads)
-                inner = Stage(first.finish.body, reads)
-                return replace(second, **{field: composed(inner, stage, position, position + skipped)})
+    finish = fed(first, second.finish, name, second.reduce is not None)
+    if finish is not None:
+        return replace(second, finish=finish)
+    reduce = fed(first, second.reduce, name, True) if second.reduce else None
+    return replace(second, reduce=reduce) if reduce is not None else None
+
+
+def fed(first: Nest, stage: Stage, name: str, accumulates: bool) -> Stage | None:
+    """The stage with the flat nest computed in place of its read of ``name``, None where it has none."""
+    for position, place in enumerate(stage.reads):
+        if place.buffer == name:
+            inner = Stage(first.finish.body, tuple(moved(item, place) for item in first.finish.reads))
+            return composed(inner, stage, position, position + accumulates)
     return None
 
 

@@ -6,7 +6,6 @@ from mlir.ir import OpView
 
 from hexqdq.compile.linalg.nest import Access, Part, dense_strides
 from hexqdq.compile.linalg.read import Reader, copy, fill, scalar_constant, tensor_type
-from hexqdq.errors import CompileError
 
 
 def view(reader: Reader, op: OpView) -> None:
@@ -55,7 +54,7 @@ def pad(reader: Reader, op: OpView) -> None:
     """tensor.pad with a constant: a fill, then the source in its place."""
     shape, element = tensor_type(op.operands[0])
     padded, _ = tensor_type(op.results[0])
-    low = tuple(op.attributes["static_low"])
+    low = static_values(op, "static_low", 1)
     number = scalar_constant(list(op.regions[0].blocks[0].operations)[-1].operands[0])
     source = Access(reader.name(op.operands[0]), dense_strides(shape))
     output = reader.arena(op.results[0])
@@ -64,11 +63,23 @@ def pad(reader: Reader, op: OpView) -> None:
     reader.node("pad", output, fill(output, padded, element, number), copy(shape, element, source, target))
 
 
-def window(op: OpView, whole: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Sizes, strides and offset of a static slice of a tensor of shape ``whole``."""
-    offsets, sizes, steps = (tuple(op.attributes[f"static_{key}"]) for key in ("offsets", "sizes", "strides"))
-    if any(abs(item) > 2**62 for item in (*offsets, *sizes, *steps)):
-        raise CompileError("linalg function", f"{op.name} has a dynamic window")
+DYNAMIC = -(2**63)
+"""How an operation's attribute marks a number that is an operand instead."""
+
+
+def static_values(op: OpView, name: str, group: int) -> tuple[int, ...]:
+    """Numbers of an attribute, those marked dynamic from the operands of ``group``, which must be constant."""
+    counts = list(op.attributes["operandSegmentSizes"])
+    first = sum(counts[:group])
+    operands = iter(list(op.operands)[first : first + counts[group]])
+    return tuple(scalar_constant(next(operands)) if item == DYNAMIC else item for item in op.attributes[name])
+
+
+def window(op: OpView, whole: tuple[int, ...], first_group: int) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Sizes, strides and offset of a slice of a tensor of shape ``whole``."""
+    offsets, sizes, steps = (
+        static_values(op, f"static_{key}", first_group + i) for i, key in enumerate(("offsets", "sizes", "strides"))
+    )
     dense = dense_strides(whole)
     strides = tuple(stride * step for stride, step in zip(dense, steps, strict=True))
     return sizes, strides, sum(a * b for a, b in zip(offsets, dense, strict=True))
@@ -77,7 +88,7 @@ def window(op: OpView, whole: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[i
 def extract_slice(reader: Reader, op: OpView) -> None:
     """tensor.extract_slice: a copy of the window."""
     shape, element = tensor_type(op.operands[0])
-    sizes, strides, offset = window(op, shape)
+    sizes, strides, offset = window(op, shape, 1)
     source = Access(reader.name(op.operands[0]), strides, offset)
     output = reader.arena(op.results[0])
     reader.node("slice", output, copy(sizes, element, source, Access(output, dense_strides(sizes))))
@@ -89,10 +100,10 @@ def insert_slice(reader: Reader, op: OpView) -> None:
     A chain of insertions into an empty tensor, as concatenation makes, becomes one node of many
     copies: the destination's node is extended when nobody else reads it.
     """
-    source, destination = op.operands[0], op.operands[1]
+    source = op.operands[0]
     _, element = tensor_type(source)
     whole, _ = tensor_type(op.results[0])
-    sizes, strides, offset = window(op, whole)
+    sizes, strides, offset = window(op, whole, 2)
     read = Access(reader.name(source), dense_strides(sizes))
     parts, output = destination_parts(reader, op)
     reader.node("insert", output, *parts, copy(sizes, element, read, Access(output, strides, offset)))

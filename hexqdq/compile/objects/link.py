@@ -59,7 +59,9 @@ def run_zig(what: str, arguments: list[str]) -> None:
     """Runs a tool of the ziglang package; raises CompileError with its first complaints."""
     done = subprocess.run([sys.executable, "-m", "ziglang", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise CompileError(what, f"failed: {done.stderr.strip()[:2000]}", f"run: python -m ziglang {' '.join(arguments)}")
+        raise CompileError(
+            what, f"failed: {done.stderr.strip()[:2000]}", f"run: python -m ziglang {' '.join(arguments)}"
+        )
 
 
 def hexagon_runtime() -> bytes:
@@ -74,7 +76,7 @@ def hexagon_runtime() -> bytes:
         text, output = Path(name, "hexagon.c"), Path(name, "hexagon.o")
         text.write_bytes(source)
         run_zig("the run time", ["cc", "-target", RUNTIME_TRIPLE, *RUNTIME_FLAGS, "-c", str(text), "-o", str(output)])
-        os.replace(output, cached)
+        output.replace(cached)
     return cached.read_bytes()
 
 

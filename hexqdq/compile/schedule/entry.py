@@ -44,5 +44,5 @@ def operand_pointer(text: Text, operand: Operand) -> str:
         return text.pointer(AREAS[operand.area], [], operand.offset)
     array = "%inputs" if operand.area is Area.INPUT else "%outputs"
     place = text.hoisted(f"llvm.getelementptr {array}[{operand.index}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr")
-    base = text.hoisted(f"llvm.load {place} : !llvm.ptr -> !llvm.ptr")
+    base = text.hoisted(f"llvm.load {place} {{alignment = 4 : i64}} : !llvm.ptr -> !llvm.ptr")
     return text.pointer(base, [], operand.offset)

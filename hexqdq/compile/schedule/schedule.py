@@ -104,9 +104,7 @@ def operand_of(
         return Operand(Area.CONSTANT, buffer.nbytes, section.place(function.values[item.buffer]), reads=True)
     if buffer.place is Place.ARENA:
         return Operand(Area.ARENA, buffer.nbytes, offsets[item.buffer], reads=item.reads, writes=item.writes)
-    area, names = (
-        (Area.INPUT, function.inputs) if buffer.place is Place.INPUT else (Area.OUTPUT, function.outputs)
-    )
+    area, names = (Area.INPUT, function.inputs) if buffer.place is Place.INPUT else (Area.OUTPUT, function.outputs)
     return Operand(area, buffer.nbytes, 0, names.index(item.buffer), item.reads, item.writes)
 
 
