@@ -76,6 +76,7 @@ class _Write:
     ) -> None:
         self.writer, self.selection, self.plan, self.recipe = writer, selection, made, recipe
         self.params = group_params(made, ranges, recipe.activations)
+        self.ends, self.movements = set(selection.ends.values()), set(made.movements)
 
     def __call__(self, model: ir.Model) -> int:
         for node in self.selection.ends:
@@ -120,7 +121,7 @@ class _Write:
         """Quantized results are read by everyone as such; inputs and float results only where asked for."""
         group = self.plan.values[str(value.name)]
         producer = value.producer()
-        ours = value in self.selection.ends.values() or producer in self.plan.movements
+        ours = value in self.ends or producer in self.movements
         readers = None if ours else self._readers(value)
         self.writer.pair(value, self.params[group], group, readers)
 

@@ -70,7 +70,7 @@ def plan(selection: Selection) -> Plan:
         values={_name(value): groups.find(_name(value)) for value in marked},
         reads=reads | dict.fromkeys(moving, (0,)),
         movements=moving,
-        still=tuple(node for node in selection.movements if node not in moving),
+        still=tuple(node for node in selection.movements if groups.find(_name(node.inputs[0])) not in live),
         fixed=_fixed(selection, groups),
     )
 

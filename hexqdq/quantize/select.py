@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
+from hexqdq.errors import UsageError
 from hexqdq.ops.spec import Trait
 from hexqdq.quantize.graph import bias_add, constant, input_at, is_float, is_movement, only_consumer, spec_of
 from hexqdq.quantize.recipe import Recipe
@@ -29,7 +30,13 @@ class Selection:
 
 
 def select(graph: ir.Graph, recipe: Recipe) -> Selection:
-    """Every arithmetic op that has a row is quantized; activations and bias additions fold."""
+    """Every arithmetic op that has a row is quantized; activations and bias additions fold.
+
+    Raises UsageError where ``keep_float`` names no node.
+    """
+    unknown = set(recipe.keep_float) - {str(node.name) for node in graph}
+    if unknown:
+        raise UsageError("recipe option 'keep_float'", f"names {min(unknown)!r}, which is no node of the model")
     selection = Selection()
     for node in graph:
         if node in selection.folded:

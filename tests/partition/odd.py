@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import numpy_helper
 
 _HEAD = '<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>\n'
@@ -35,7 +38,7 @@ def model(inputs: str, outputs: str, *lines: str) -> onnx.ModelProto:
     body = "\n".join(line + ";" if not line.endswith(";") else line for line in lines).replace(";", "\n")
     proto = onnx.parser.parse_model(f"{_HEAD}odd ({inputs}) => ({outputs}) {{\n{body}\n}}")
     generator = np.random.default_rng(7)
-    arrays = dict(_CONSTANTS)
+    arrays: dict[str, NDArray[Any]] = {name: np.asarray(value) for name, value in _CONSTANTS.items()}
     arrays["w"] = generator.integers(-127, 128, (2, 2, 1, 1)).astype(np.int8)
     arrays["wm"] = generator.integers(-127, 128, (8, 8)).astype(np.int8)
     arrays["wf"] = generator.normal(0, 0.5, (2, 2, 1, 1)).astype(np.float32)
@@ -45,7 +48,7 @@ def model(inputs: str, outputs: str, *lines: str) -> onnx.ModelProto:
     used = {name for node in proto.graph.node for name in node.input} | {output.name for output in proto.graph.output}
     for name, array in arrays.items():
         if name in used:
-            proto.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+            proto.graph.initializer.append(numpy_helper.from_array(array, name))
     return proto
 
 
@@ -148,7 +151,12 @@ ODD: dict[str, onnx.ModelProto] = {
         "rd = DequantizeLinear(rq, s, z)",
     ),
     "movement_with_other_parameters": model(
-        _X, "float[1,8] fd", *_QX, "f = Flatten(xd)", "fq = QuantizeLinear(f, s2, z)", "fd = DequantizeLinear(fq, s2, z)"
+        _X,
+        "float[1,8] fd",
+        *_QX,
+        "f = Flatten(xd)",
+        "fq = QuantizeLinear(f, s2, z)",
+        "fd = DequantizeLinear(fq, s2, z)",
     ),
     "movement_with_equal_parameters": model(
         _X, "float[1,8] fd", *_QX, "f = Flatten(xd)", "fq = QuantizeLinear(f, s, z)", "fd = DequantizeLinear(fq, s, z)"

@@ -1,0 +1,36 @@
+"""Recipes check themselves and survive JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hexqdq.errors import UsageError
+from hexqdq.qtypes import QType
+from hexqdq.quantize.recipe import Recipe
+
+
+def test_round_trip() -> None:
+    recipe = Recipe(activations=QType.S8, per_channel=False, keep_float=("a", "b"))
+    assert Recipe.from_json(json.loads(recipe.to_text())) == recipe
+    assert Recipe.from_json({}) == Recipe()
+
+
+@pytest.mark.parametrize(
+    "data, sentence",
+    [
+        ({"method": "median"}, "'method': is 'median'; expected one of minmax"),
+        ({"activations": "u16"}, "'activations': is 'u16'; expected one of u8, s8"),
+        ({"activations": "u7"}, "'activations': is 'u7'; expected one of u8, s8"),
+        ({"weights": "u8"}, "'weights': is 'u8'; expected one of s8"),
+        ({"per_channel": "yes"}, "'per_channel': is 'yes'; expected true or false"),
+        ({"keep_float": [1]}, "'keep_float': is (1,)"),
+        ({"bits": 8}, "'name': is 'bits'; expected one of activations, keep_float"),
+    ],
+)
+def test_unknown_choice_lists_the_valid_ones(data: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Recipe.from_json(data)
+    assert sentence in str(caught.value)
