@@ -61,6 +61,23 @@ class Outcome:
     measures: tuple[Measure, ...]
 
 
+@dataclass(frozen=True)
+class InCompile:
+    """The segments of a model between two stages of compile."""
+
+    partitioned: PartitionedModel
+    segments: tuple[Any, ...]
+
+    def advanced(self, what: str, stage: Callable[[Any], Any], progress: Progress | None) -> InCompile:
+        """Every segment one stage further; several are counted."""
+        done = []
+        for index, segment in enumerate(self.segments):
+            done.append(stage(segment))
+            if progress is not None and len(self.segments) > 1:
+                progress(f"{what} of segments", index + 1, len(self.segments))
+        return InCompile(self.partitioned, tuple(done))
+
+
 def _import(source: Any, options: Options) -> ImportedModel:
     from hexqdq.import_.pipeline import import_model
 
@@ -89,10 +106,28 @@ def _partition(qdq: QdqModel, options: Options) -> PartitionedModel:
     return partition(qdq, options.target)
 
 
-def _compile(partitioned: PartitionedModel, options: Options) -> CompiledModel:
-    from hexqdq.compile.pipeline import compile_parts
+def _tosa(partitioned: PartitionedModel, options: Options) -> InCompile:
+    from hexqdq.compile.pipeline import parts_at_tosa
 
-    return compile_parts(partitioned, options.target, options.dump, options.progress)
+    return InCompile(partitioned, parts_at_tosa(partitioned, options.target, options.dump))
+
+
+def _linalg(work: InCompile, options: Options) -> InCompile:
+    from hexqdq.compile.pipeline import to_linalg
+
+    return work.advanced("linalg", to_linalg, options.progress)
+
+
+def _schedule(work: InCompile, options: Options) -> InCompile:
+    from hexqdq.compile.pipeline import to_schedule
+
+    return work.advanced("scheduled", to_schedule, options.progress)
+
+
+def _objects(work: InCompile, options: Options) -> CompiledModel:
+    from hexqdq.compile.pipeline import joined, to_objects
+
+    return joined(work.partitioned, options.target, work.advanced("objects", to_objects, options.progress).segments)
 
 
 def _context(compiled: CompiledModel, options: Options) -> bytes:
@@ -118,10 +153,8 @@ def _dump_partition(product: PartitionedModel, stem: Path) -> None:
             path.write_text(to_json_text(part.graph), encoding="utf-8")
 
 
-def _dump_steps(product: CompiledModel, stem: Path) -> None:
-    for segment in product.segments:
-        path = stem.with_name(f"{stem.name}_{segment.name}_steps.json")
-        path.write_text(to_json_text(segment.steps), encoding="utf-8")
+def _dumped_inside(product: object, stem: Path) -> None:
+    """Compile writes a folder per segment itself, so that its texts are there when a stage fails."""
 
 
 def _dump_context(product: bytes, stem: Path) -> None:
@@ -132,7 +165,10 @@ STAGES: tuple[Stage, ...] = (
     Stage("import", _import, _dump_model),
     Stage("quantize", _quantize, _dump_model),
     Stage("partition", _partition, _dump_partition),
-    Stage("compile", _compile, _dump_steps),
+    Stage("tosa", _tosa, _dumped_inside),
+    Stage("linalg", _linalg, _dumped_inside),
+    Stage("scheduled", _schedule, _dumped_inside),
+    Stage("objects", _objects, _dumped_inside),
     Stage("context", _context, _dump_context),
 )
 

@@ -100,8 +100,8 @@ def compile_model(
     Raises ModelError for a model without Q/DQ.
     """
     options = driver.Options(input_shapes=input_shapes or {}, target=find_target(target), progress=progress)
-    outcome = driver.run_stages(model, options, last="compile")
-    product: CompiledModel = outcome.products["compile"]
+    outcome = driver.run_stages(model, options, last="objects")
+    product: CompiledModel = outcome.products["objects"]
     return product if output is None else _write(product, output)
 
 
@@ -135,8 +135,8 @@ def compile_to_file(
     options = driver.Options(
         input_shapes=input_shapes or {}, target=find_target(target), dump=dump, progress=progress, allow_float=allow_cpu
     )
-    outcome = driver.run_stages(model, options, last="compile")
-    product: CompiledModel = outcome.products["compile"]
+    outcome = driver.run_stages(model, options, last="objects")
+    product: CompiledModel = outcome.products["objects"]
     if not product.segments and not allow_cpu:
         raise UnsupportedError(
             str(model),

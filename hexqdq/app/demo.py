@@ -122,7 +122,8 @@ def run_demo(progress: Progress | None = None) -> DemoOutcome:
         absent = absent_executors()
         here = [name for name in EXECUTORS if name not in absent]
         trials = tuple(_trial(name, partial(_session, context, name), images, progress) for name in here)
-    measures = (*quantized.measures, *compiled.measures)
+    told = {measure.name for measure in quantized.measures}
+    measures = (*quantized.measures, *(measure for measure in compiled.measures if measure.name not in told))
     return DemoOutcome(labels, baselines, trials, tuple(absent.items()), compiled.decisions, measures)
 
 

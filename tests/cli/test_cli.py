@@ -25,7 +25,7 @@ def run(*arguments: object) -> int:
     return int(ended.value.code or 0)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def digits(root: Path) -> Path:
     return root / "models" / "digits"
 
@@ -113,6 +113,90 @@ def test_quantize_writes_a_model_and_dumps_stages(digits: Path, tmp_path: Path, 
     captured = capsys.readouterr()
     assert json.loads(captured.out)["output"] == str(path)
     assert captured.err == ""
+
+
+@pytest.fixture(scope="module")
+def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with digits.qdq.onnx, digits.ctx and what compiling dumped."""
+    folder = tmp_path_factory.mktemp("built")
+    digits = root / "models" / "digits"
+    qdq, context = folder / "digits.qdq.onnx", folder / "digits.ctx"
+    assert run("quantize", digits / "digits.onnx", "--calib", digits / "digits_calib.npz", "-o", qdq, "-q") == 0
+    assert run("compile", qdq, "-o", context, "--dump", folder / "dump", "-q") == 0
+    with np.load(digits / "digits_heldout.npz") as held_out:
+        np.save(folder / "x.npy", held_out["x"][:1])
+    return folder
+
+
+def test_compile_dumps_every_stage(built: Path) -> None:
+    names = sorted(path.name for path in (built / "dump").iterdir() if path.is_file())
+    assert [name.split(".")[0] for name in names[:2]] == ["00_import", "01_quantize"]
+    assert names[-1].startswith("02_partition")
+    (segment,) = (path for path in (built / "dump").iterdir() if path.is_dir())
+    ends = {path.name.split(".", 1)[1] for path in segment.iterdir()}
+    assert {"tosa.mlir", "linalg.mlir", "steps.json", "hexagon.ll", "hexagon.s", "hexagon.so"} <= ends
+
+
+def test_compile_reports_sizes_and_reasons(built: Path, tmp_path: Path, capsys: Captured) -> None:
+    assert run("compile", built / "digits.qdq.onnx", "-o", tmp_path / "d.ctx", "--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    measures = {measure["name"]: measure["value"] for measure in data["measures"]}
+    assert measures["segments"] == 1
+    assert measures["context"] == (tmp_path / "d.ctx").stat().st_size
+    assert all(decision["segment"] == 0 for decision in data["decisions"])
+    assert (tmp_path / "d.ctx").read_bytes() == (built / "digits.ctx").read_bytes()
+
+
+def test_a_model_that_stays_on_the_cpu_needs_leave(digits: Path, tmp_path: Path, capsys: Captured) -> None:
+    output = tmp_path / "float.ctx"
+    assert run("compile", digits / "digits.onnx", "-o", output, "--allow-cpu") == 0
+    assert "0 of 24 nodes on the NPU" in capsys.readouterr().out
+    with np.load(digits / "digits_heldout.npz") as held_out:
+        np.save(tmp_path / "x.npy", held_out["x"][:1])
+    assert run("run", output, "--input", f"image={tmp_path / 'x.npy'}", "--json") == 0
+
+
+@pytest.mark.parametrize("executor", ["host", "reference", "qemu"])
+def test_run_writes_outputs(executor: str, built: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if executor == "qemu":
+        request.getfixturevalue("qemu")
+    outputs = tmp_path / "out.npz"
+    feed = f"image={built / 'x.npy'}"
+    assert run("run", built / "digits.ctx", "--input", feed, "-o", outputs, "--executor", executor) == 0
+    expected = tmp_path / "reference.npz"
+    assert run("run", built / "digits.ctx", "--input", feed, "-o", expected, "--executor", "reference") == 0
+    with np.load(outputs) as found, np.load(expected) as wanted:
+        assert found["logits"].tobytes() == wanted["logits"].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--input", "image"], 2, "NAME=FILE.npy"),
+        (["--input", "image=missing.npy"], 1, "missing.npy"),
+        (["--input", "other=x.npy"], 1, "image"),
+        ([], 1, "image"),
+        (["--input", "image=x.npy", "--executor", "magic"], 2, "qemu"),
+        (["--input", "image=x.npy", "-o", "out.txt"], 2, ".npz"),
+    ],
+)
+def test_run_names_what_is_wrong(
+    arguments: list[str], code: int, said: str, built: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.chdir(built)
+    assert run("run", "digits.ctx", *arguments) == code
+    assert said in capsys.readouterr().err
+
+
+def test_explain_takes_float_qdq_and_contexts(digits: Path, built: Path, capsys: Captured) -> None:
+    for path, nodes in ((digits / "digits.onnx", 82), (built / "digits.qdq.onnx", 82), (built / "digits.ctx", 82)):
+        assert run("explain", path, "--json") == 0
+        data = json.loads(capsys.readouterr().out)
+        assert len(data["nodes"]) == nodes
+        assert data["npu_mac_share"] == 1.0
+        assert (data["assumption"] is not None) == (path.name == "digits.onnx")
+    assert run("explain", digits / "digits.onnx") == 0
+    assert "default recipe" in capsys.readouterr().out
 
 
 def test_a_folder_calibrates_as_the_stack_does(digits: Path, tmp_path: Path) -> None:

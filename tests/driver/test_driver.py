@@ -27,8 +27,7 @@ def calibrated(digits: Path, **options: object) -> driver.Options:
 
 def test_stages_have_names_of_their_own() -> None:
     names = [stage.name for stage in driver.STAGES]
-    assert len(set(names)) == len(names)
-    assert (names[0], names[-1]) == ("import", "context")
+    assert names == ["import", "quantize", "partition", "tosa", "linalg", "scheduled", "objects", "context"]
 
 
 def test_stages_stop_where_told_and_are_timed(digits: Path) -> None:
