@@ -82,7 +82,10 @@ def object_code(name: str, ir: str, target: Target, *, want_assembly: bool) -> O
         options = llvm.create_pipeline_tuning_options(speed_level=3)
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
-        assembly = str(machine.emit_assembly(module)) if want_assembly else ""
-        return ObjectCode(str(module) if want_assembly else "", assembly, bytes(machine.emit_object(module)))
+        optimised = str(module) if want_assembly else ""
+        code = bytes(machine.emit_object(module))
+        # code generation changes the module: the text is emitted from a copy, so that asking for it changes no code
+        copy = llvm.parse_assembly(optimised, llvm.create_context()) if want_assembly else None
+        return ObjectCode(optimised, str(machine.emit_assembly(copy)) if copy else "", code)
     except RuntimeError as error:
         raise CompileError(f"kernels of segment {name}", f"LLVM fails for {target.name}: {error}") from error
