@@ -18,14 +18,14 @@ from tests.quantize.test_graphs import GRAPHS
 def test_qdq_model_is_explained_as_it_is() -> None:
     explanation = explain(ODD["inside_and_outside"])
     assert explanation.assumption is None
-    assert [d.op_type for d in explanation.decisions if d.segment is None] == ["Sigmoid"]
+    assert [d.op_type for d in explanation.decisions if d.segment is None] == ["Sin"]
 
 
 def test_float_model_assumes_the_default_recipe_and_says_so() -> None:
     explanation = explain(model(GRAPHS["float_op_between"]))
     assert explanation.assumption == FLOAT_ASSUMPTION
     assert FLOAT_ASSUMPTION in explanation.to_text()
-    assert [d.op_type for d in explanation.decisions if d.reason] == ["Sigmoid"]
+    assert [d.op_type for d in explanation.decisions if d.reason] == ["Atan"]
     assert len(explanation.segments) == 2
 
 

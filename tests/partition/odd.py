@@ -67,7 +67,7 @@ ODD: dict[str, onnx.ModelProto] = {
         _X,
         "float[1,2,2,2] y, float[1,2,2,2] ed",
         *_CONV,
-        "y = Sigmoid(cd)",
+        "y = Sin(cd)",
         "e = Relu(cd)",
         "eq = QuantizeLinear(e, s_wide, z)",
         "ed = DequantizeLinear(eq, s_wide, z)",
@@ -76,7 +76,7 @@ ODD: dict[str, onnx.ModelProto] = {
         _X,
         "float[1,2,2,2] ad",
         *_CONV,
-        "h = Neg(cd)",
+        "h = Cos(cd)",
         "hq = QuantizeLinear(h, s_wide, z)",
         "hd = DequantizeLinear(hq, s_wide, z)",
         "a = Add(cd, hd)",
@@ -84,7 +84,7 @@ ODD: dict[str, onnx.ModelProto] = {
         "ad = DequantizeLinear(aq, s_wide, z)",
     ),
     "dq_shared_by_both_sides": model(
-        _X, "float[1,2,2,2] y, float[1,2,2,2] n", *_CONV, "y = Sigmoid(cd)", "n = Neg(xd)"
+        _X, "float[1,2,2,2] y, float[1,2,2,2] n", *_CONV, "y = Sin(cd)", "n = Cos(xd)"
     ),
     "several_dqs": model(
         _X,
@@ -113,7 +113,7 @@ ODD: dict[str, onnx.ModelProto] = {
         _X,
         "float[1,2,2,2] cd, float[1,2,2,2] n",
         *_CONV,
-        "n = Neg(c)",
+        "n = Cos(c)",
     ),
     "two_qs": model(
         _X,
@@ -223,8 +223,8 @@ ODD: dict[str, onnx.ModelProto] = {
         _X,
         "float[1,2,2,2] y",
         *_CONV,
-        "y = If(truth) <then_branch = yes () => (float[1,2,2,2] p) { p = Neg(cd) },"
-        " else_branch = no () => (float[1,2,2,2] n) { n = Abs(xd) }>",
+        "y = If(truth) <then_branch = yes () => (float[1,2,2,2] p) { p = Cos(cd) },"
+        " else_branch = no () => (float[1,2,2,2] n) { n = Sinh(xd) }>",
     ),
     "added_to_itself": model(
         _X, "float[1,2,2,2] ad", *_QX, "a = Add(xd, xd)", "aq = QuantizeLinear(a, s_wide, z)",
@@ -233,7 +233,7 @@ ODD: dict[str, onnx.ModelProto] = {
     "input_as_output": model(_X, "float[1,2,2,2] cd, float[1,2,2,2] x", *_CONV),
     "constant_output": model(_X, "float[1,2,2,2] cd, float six", *_CONV),
     "output_listed_twice": model(_X, "float[1,2,2,2] cd, float[1,2,2,2] cd", *_CONV),
-    "float_only": model(_X, "float[1,2,2,2] y", "h = Neg(x)", "y = Sigmoid(h)"),
+    "float_only": model(_X, "float[1,2,2,2] y", "h = Cos(x)", "y = Sin(h)"),
 }  # fmt: skip
 
 ALL_NPU = frozenset(

@@ -49,7 +49,7 @@ class Drawing:
         elif kind == "dq":
             self.floats.append(self._dequantized())
         elif kind == "host":
-            self.floats.append(self.node(self.pick(["Neg", "Abs"]), [self.pick(self.floats)]))
+            self.floats.append(self.node(self.pick(["Floor", "Ceil"]), [self.pick(self.floats)]))
         elif kind == "bare":
             self.integers.append(self.node("Transpose", [self.pick(self.integers)], perm=[0, 2, 1, 3]))
         elif kind == "unit":

@@ -34,9 +34,9 @@ GRAPHS = {
     "inner_value_is_output": f"""m ({IMAGE}) => (float[1,4,4,4] c, float[1,4,4,4] y) {{
         c = Conv(x, w, b) y = Relu(c) }}""",
     "float_op_between": f"""m ({IMAGE}) => (float[1,4,4,4] y) {{
-        c = Conv(x, w, b) s = Sigmoid(c) y = Relu(s) }}""",
+        c = Conv(x, w, b) s = Atan(c) y = Relu(s) }}""",
     "movement_first": "m (float[1,2,2] x) => (float[1,5] y) { r = Reshape(x, flat) y = MatMul(r, wm) }",
-    "input_read_by_float_op_too": "m (float[1,4] x) => (float[1,5] y, float[1,4] n) { y = MatMul(x, wm) n = Neg(x) }",
+    "input_read_by_float_op_too": "m (float[1,4] x) => (float[1,5] y, float[1,4] n) { y = MatMul(x, wm) n = Cos(x) }",
 }
 
 
@@ -121,13 +121,13 @@ def test_axis_of_weights_is_the_output(name: str) -> None:
 def test_float_ops_are_decided_with_a_reason() -> None:
     qdq = quantized(GRAPHS["float_op_between"])
     (decision,) = qdq.decisions
-    assert (decision.op_type, decision.segment) == ("Sigmoid", None)
-    assert "Sigmoid is not among the ops" in str(decision.reason)
+    assert (decision.op_type, decision.segment) == ("Atan", None)
+    assert "Atan is not among the ops" in str(decision.reason)
 
 
 def test_float_consumer_of_an_input_reads_it_unquantized() -> None:
     qdq = quantized(GRAPHS["input_read_by_float_op_too"])
-    (neg,) = (node for node in qdq.model.graph if node.op_type == "Neg")
+    (neg,) = (node for node in qdq.model.graph if node.op_type == "Cos")
     assert neg.inputs[0] is qdq.model.graph.inputs[0]
 
 
@@ -140,14 +140,14 @@ def test_kept_float_by_recipe() -> None:
 
 
 def test_float_movements_stay() -> None:
-    qdq = quantized("m (float[1,2,2] x) => (float[1,4] y) { n = Neg(x) y = Reshape(n, flat) }")
+    qdq = quantized("m (float[1,2,2] x) => (float[1,4] y) { n = Cos(x) y = Reshape(n, flat) }")
     assert not is_quantized(qdq.model)
-    assert {d.op_type for d in qdq.decisions} == {"Neg", "Reshape"}
+    assert {d.op_type for d in qdq.decisions} == {"Cos", "Reshape"}
 
 
 def test_shared_weights_keep_a_bias_each() -> None:
     text = f"""m ({IMAGE}, float[1,3,6,6] v) => (float[1,4,4,4] y) {{
-        a = Conv(x, w, b) s = Sigmoid(a) d = Conv(v, w, b) y = Add(s, d) }}"""
+        a = Conv(x, w, b) s = Atan(a) d = Conv(v, w, b) y = Add(s, d) }}"""
     biases = [name for name in constants(quantized(text)) if name.endswith("_bias_quantized")]
     assert len(biases) == 2
 
