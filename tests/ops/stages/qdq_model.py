@@ -50,17 +50,24 @@ class QdqWriter:
     def _unit(self, unit: QuantUnit) -> None:
         data = unit.inputs[: 1 if unit.op_type in ("Relu", "Clip") else None]
         inputs = [self._real(unit, tensor) if tensor is not None else "" for tensor in data]
-        name = self._operation(unit, inputs)
-        params = unit.output.params
-        assert params is not None
-        if self.is_float:
-            self.nodes.append(helper.make_node("Identity", [name], [unit.output.name]))
+        if len(unit.outputs) > 1:
+            names = [f"{tensor.name}_real" for tensor in unit.outputs]
+            self.nodes.append(helper.make_node(unit.op_type, inputs, names, **dict(unit.attributes)))
+        else:
+            names = [self._operation(unit, inputs)]
+        for name, tensor in zip(names, unit.outputs, strict=True):
+            self._leave(name, tensor)
+
+    def _leave(self, name: str, tensor: Tensor) -> None:
+        """A result under the tensor's name, quantized where that has parameters."""
+        if self.is_float or tensor.params is None:
+            self.nodes.append(helper.make_node("Identity", [name], [tensor.name]))
             return
-        scale, zero_point, axis = self._parameters(unit.output.name, params)
-        self.nodes.append(helper.make_node("QuantizeLinear", [name, scale, zero_point], [unit.output.name], **axis))
+        scale, zero_point, axis = self._parameters(tensor.name, tensor.params)
+        self.nodes.append(helper.make_node("QuantizeLinear", [name, scale, zero_point], [tensor.name], **axis))
 
     def _operation(self, unit: QuantUnit, inputs: Sequence[str]) -> str:
-        """The op, a MatMul's bias as an Add, the clamp as Relu or Clip; the float result's name."""
+        """The op, a MatMul's bias as an Add, the clamp as Relu or Clip; the result's name."""
         if unit.op_type in ("Relu", "Clip"):
             name = inputs[0]
         else:
