@@ -1,4 +1,4 @@
-"""Data movements: Reshape, Flatten, Transpose. They copy integers and change none."""
+"""The same elements under another shape or order of axes: Reshape, Flatten, Squeeze, Unsqueeze, Transpose."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hexqdq.errors import QuantizationError
-from hexqdq.ops.contraction import ACTIVATION_TYPES
 from hexqdq.ops.conv import ints
-from hexqdq.ops.spec import Condition, ConstInput, DtypeIn, OpSpec, RankIn, SameDtype, Trait
+from hexqdq.ops.movement.limits import LIMITS
+from hexqdq.ops.spec import ConstInput, OpSpec, RankIn, Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]
@@ -41,42 +41,22 @@ def check(unit: QuantUnit) -> None:
         )
 
 
-def _same_parameters(unit: QuantUnit) -> str | None:
-    before, after = unit.input(0).params, unit.output.params
-    if before is None or after is None or before == after:
-        return None
-    return f"scale {before.scale[0]:.6g} in and {after.scale[0]:.6g} out"
+def _view(op_type: str, summary: str, *limits: ConstInput) -> OpSpec:
+    return OpSpec(
+        op_type=op_type,
+        trait=Trait.MOVEMENT,
+        limits=(*LIMITS, *limits),
+        reference=reshape_reference,
+        check=check,
+        summary=summary,
+    )
 
-
-def _per_tensor(unit: QuantUnit) -> str | None:
-    params = unit.input(0).params
-    return None if params is None or params.is_per_tensor else f"{len(params.scale)} scales"
-
-
-LIMITS = (
-    DtypeIn(0, ACTIVATION_TYPES),
-    SameDtype(),
-    Condition("input and output must share scale and zero point", _same_parameters),
-    Condition("input 0 must have one scale and zero point", _per_tensor),
-)
 
 SPECS = (
-    OpSpec(
-        op_type="Reshape",
-        trait=Trait.MOVEMENT,
-        limits=(*LIMITS, ConstInput(1)),
-        reference=reshape_reference,
-        check=check,
-        summary="another shape on the same bytes",
-    ),
-    OpSpec(
-        op_type="Flatten",
-        trait=Trait.MOVEMENT,
-        limits=LIMITS,
-        reference=reshape_reference,
-        check=check,
-        summary="two axes on the same bytes",
-    ),
+    _view("Reshape", "another shape on the same bytes", ConstInput(1)),
+    _view("Flatten", "two axes on the same bytes"),
+    _view("Squeeze", "axes of size 1 left out, on the same bytes", ConstInput(1)),
+    _view("Unsqueeze", "axes of size 1 put in, on the same bytes", ConstInput(1)),
     OpSpec(
         op_type="Transpose",
         trait=Trait.MOVEMENT,
