@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,11 @@ def activation_params(low: float, high: float, dtype: QType) -> QuantParams:
     return QuantParams.per_tensor(dtype, scale, min(max(zero_point, dtype.low), dtype.high))
 
 
+def bounded(values: Array, bounds: tuple[int, int]) -> Array:
+    """Integers limited to ``bounds``."""
+    return np.clip(values, *bounds)
+
+
 def clamp_bounds(low: float, high: float, params: QuantParams) -> tuple[int, int]:
     """Integer bounds equal to clamping the real value to [low, high] before quantizing it."""
     bounds = quantize(np.array([low, high], np.float32), params)
@@ -116,7 +122,7 @@ def requantize(
 ) -> Array:
     """Accumulators to the integers of ``params``: rescale, zero point, saturate, then limit to ``bounds``."""
     integers = saturate(rescale.apply(values, axis) + params.zero_point[0], params.dtype)
-    return np.clip(integers, *bounds)
+    return bounded(integers, bounds)
 
 
 def _multipliers(ratios: NDArray[np.float64], bits: int) -> tuple[list[int], int]:
@@ -219,6 +225,35 @@ def exp_table(scale: float, bits: int, size: int = 256) -> Integers:
         return np.array([int((unit * (-step * index).exp()).to_integral_value()) for index in range(size)], np.int64)
 
 
+_DECIMAL = decimal.Context(prec=40)
+_EXP_REACH = 1000
+"""Arguments beyond it change no quantized value: exp(-1000) is far below the smallest float32."""
+
+
+def exp(value: Fraction) -> Fraction:
+    """e to the power of ``value``, to 40 digits; the same on every machine."""
+    limited = min(max(value, Fraction(-_EXP_REACH)), Fraction(_EXP_REACH))
+    with decimal.localcontext(_DECIMAL):
+        return Fraction((decimal.Decimal(limited.numerator) / decimal.Decimal(limited.denominator)).exp())
+
+
+def table(function: Callable[[Fraction], Fraction], source: QuantParams, result: QuantParams) -> Integers:
+    """``function`` of every 8-bit value of ``source`` as integers of ``result``, [256] from the lowest value up.
+
+    Computed on exact rationals and rounded once, half to even, as QuantizeLinear rounds.
+    """
+    scale, step = Fraction(source.scale[0]), Fraction(result.scale[0])
+    reals = ((q - source.zero_point[0]) * scale for q in range(source.dtype.low, source.dtype.high + 1))
+    low, high = (bound - result.zero_point[0] for bound in (result.dtype.low, result.dtype.high))
+    steps = [min(max(round(function(real) / step), low), high) for real in reals]
+    return np.array(steps, np.int64) + result.zero_point[0]
+
+
+def nearest_quotients(dividend: int, divisors: Integers) -> Integers:
+    """``dividend / divisors`` rounded to the nearest integer, halves up; exact where they divide."""
+    return np.asarray((2 * dividend + divisors) // (2 * divisors), np.int64)
+
+
 def rounding_shift(values: Integers, shift: Integers | int) -> Integers:
     """Arithmetic right shift rounded half up; ``shift`` broadcasts; 0 leaves the values."""
     shift = np.asarray(shift, np.int64)
@@ -242,6 +277,43 @@ def reciprocal(values: Integers) -> tuple[Integers, Integers]:
     """
     zeros = leading_zeros(values)
     return np.asarray(RECIPROCAL_NUMERATOR // ((values << (zeros - 1)) >> 15)), zeros
+
+
+LERP_BITS = 11
+"""Weights between neighbours have denominators up to 2**11: two axes of 8-bit values stay within 31 bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lerp:
+    """Linear interpolation along an axis of ``size`` elements: ``(x[low] * (d - w) + x[high] * w) / d``.
+
+    ``floors`` are the positions rounded down, which may lie outside the axis: its ends go on there.
+    """
+
+    floors: Integers
+    weights: Integers
+    denominator: int
+    size: int
+
+    @property
+    def low(self) -> Integers:
+        """The element at or before every position."""
+        return np.clip(self.floors, 0, self.size - 1)
+
+    @property
+    def high(self) -> Integers:
+        """The element after every position."""
+        return np.clip(self.floors + 1, 0, self.size - 1)
+
+
+def lerp(positions: Sequence[Fraction], size: int) -> Lerp:
+    """Integer weights of real positions: exact where one denominator up to 2**11 serves all, else over 2**11."""
+    floors = [math.floor(position) for position in positions]
+    rests = [position - whole for position, whole in zip(positions, floors, strict=True)]
+    denominator = math.lcm(*(rest.denominator for rest in rests))
+    denominator = min(denominator, 1 << LERP_BITS)
+    weights = [round(rest * denominator) for rest in rests]
+    return Lerp(np.array(floors, np.int64), np.array(weights, np.int64), denominator, size)
 
 
 def to_tosa(values: Array, dtype: QType) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hexqdq.ops import activation, conv, elementwise, matmul, pool, shape
+from hexqdq.ops import activation, conv, elementwise, matmul, movement, pool, reduce
 from hexqdq.ops.spec import OpSpec
 
 OPS: dict[str, OpSpec] = {
@@ -13,6 +13,7 @@ OPS: dict[str, OpSpec] = {
         *elementwise.SPECS,
         *activation.SPECS,
         *pool.SPECS,
-        *shape.SPECS,
+        *reduce.SPECS,
+        *movement.SPECS,
     )
 }

@@ -25,6 +25,7 @@ class Trait(Enum):
     ELEMENTWISE = "every input and the output free, one type"
     MOVEMENT = "output shares scale and zero point with its data input"
     FIXED_RANGE = "the output's range is known from the op"
+    INDEX = "input free, output integers without a scale"
 
 
 class Limit(Protocol):
@@ -44,7 +45,9 @@ class OpSpec:
     ``reference`` computes the outputs from the variable inputs on integers (the definition of the
     op); ``check`` derives the integer constants and so raises RescaleError where they leave TOSA's
     domain; ``macs`` counts multiply-accumulates; ``weight_axis`` is the output-channel axis of
-    input 1. ``activation`` marks ops that fold into their producer as a Clamp.
+    input 1. ``activation`` marks ops that fold into their producer as a Clamp,
+    ``pointwise`` ones whose output depends on the inputs' elements at the same place only. ``variadic`` ops take
+    any number of data inputs; ``value_inputs`` are constants in the data's own scale (Pad's fill).
     """
 
     op_type: str
@@ -56,8 +59,16 @@ class OpSpec:
     data_inputs: tuple[int, ...] = (0,)
     weight_axis: int | None = None
     activation: bool = False
+    pointwise: bool = False
+    variadic: bool = False
+    value_inputs: tuple[int, ...] = ()
+    many_outputs: bool = False
     fixed_output: tuple[float, int] | None = None
     summary: str = ""
+
+    def data_positions(self, count: int) -> tuple[int, ...]:
+        """Positions of the data among ``count`` inputs."""
+        return tuple(range(count)) if self.variadic else tuple(i for i in self.data_inputs if i < count)
 
     def refusal(self, unit: QuantUnit, target: Target) -> str | None:
         """The first broken limit as a sentence with what was found, None where the NPU takes the unit."""

@@ -20,7 +20,7 @@ class Surroundings:
     """What a body sees: loop indices, the lane loop (None: scalar), numbers and tables of the kernel.
 
     ``number`` writes a model's number that equal kernels do not share; ``extract`` loads an
-    element of a table by its indices.
+    element of a table by its indices, ``lookup`` the bytes of one at every lane's own byte.
     """
 
     lanes: int
@@ -28,6 +28,7 @@ class Surroundings:
     lane_loop: int | None
     number: Callable[[int, str], str]
     extract: Callable[[int, list[str], str], str]
+    lookup: Callable[[int, str], str]
 
 
 def write_body(text: Text, body: Body, arguments: Sequence[str], around: Surroundings) -> str:
@@ -78,6 +79,8 @@ def write_instruction(
     operands = [names[operand] for operand in item.operands]
     if item.name == "extract":
         return around.extract(item.number, operands, item.type)
+    if item.name == "lookup":
+        return around.lookup(item.number, operands[0])
     if item.name == "tosa.apply_scale":
         if exact_power(body, item) is not None and body.type_of(item.operands[0]) == item.type:
             return operands[0]

@@ -18,6 +18,7 @@ from hexqdq.compile.kernels.kernel import (
     PackedOperand,
     ScratchOperand,
 )
+from hexqdq.compile.kernels.lookup import write_lookup
 from hexqdq.compile.kernels.style import Style
 from hexqdq.compile.kernels.text import Text, vector
 from hexqdq.compile.linalg.body import type_name
@@ -190,7 +191,10 @@ class KernelWriter:
             access = tables[table]
             return self.load(access, place, None)
 
-        return Surroundings(lanes, indices, lane_loop, self.number, extract)
+        def lookup(table: int, value: str) -> str:
+            return write_lookup(self.text, self.arguments[tables[table].buffer], value, lanes, self.style)
+
+        return Surroundings(lanes, indices, lane_loop, self.number, extract, lookup)
 
     def splat(self, scalar: str, element: str, lanes: int) -> str:
         return splat(self.text, scalar, element, lanes)

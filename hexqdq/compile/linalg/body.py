@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from mlir.ir import Block, BlockArgument, OpView, Value
+from mlir.ir import Block, BlockArgument, OpView, RankedTensorType, Value
 
 from hexqdq.compile.linalg.nest import Body, Instruction
 from hexqdq.errors import CompileError
@@ -34,6 +35,8 @@ ARITHMETIC = (
     "math.ctlz",
 )
 PLAIN = CASTS.union(PROPERTIES, ARITHMETIC)
+BYTE_TABLE = ([256], "i8")
+"""Shape and element type of a table that bytes index."""
 WORD = {"index": "i32", "i48": "i64"}
 """Types that bodies widen or narrow: every index of a segment fits 32 bits, memory holds i48 as i64."""
 
@@ -57,7 +60,7 @@ class BodyReader:
         for op in block.operations:
             if op.operation.name in ("linalg.yield", "tensor.yield"):
                 result = self.value(op.operands[0])  # may append a constant
-                return Body(self.types, tuple(self.instructions), result)
+                return needed(Body(self.types, tuple(self.instructions), result))
             self.numbers[op.operation.results[0]] = self.operation(op)
         raise CompileError("linalg body", "ends without a yield")
 
@@ -87,6 +90,9 @@ class BodyReader:
             return self.append(Instruction("index", (), kind, int(op.attributes["dim"].value)))
         if name == "tensor.extract":
             indices = tuple(self.value(operand) for operand in list(op.operands)[1:])
+            byte = self.byte_index(op.operands[0], indices)
+            if byte is not None:
+                return self.append(Instruction("lookup", (byte,), kind, self.table(op.operands[0])))
             return self.append(Instruction("extract", indices, kind, self.table(op.operands[0])))
         if name not in PLAIN:
             raise CompileError("linalg body", f"operation {name} has no vector form")
@@ -94,6 +100,42 @@ class BodyReader:
         if name in CASTS and type_name(op.operands[0].type) == kind:
             return operands[0]
         return self.append(Instruction(name, operands, kind, attributes=properties(op, name)))
+
+    def byte_index(self, table: Value, indices: tuple[int, ...]) -> int | None:
+        """The i8 value ``x`` of an index ``x + 128`` into a table of 256 bytes."""
+        kind = RankedTensorType(table.type)
+        if (kind.shape, str(kind.element_type)) != BYTE_TABLE:
+            return None
+        total = self.instruction(indices[0])
+        if total is None or total.name != "arith.addi":
+            return None
+        wide, offset = (self.instruction(operand) for operand in total.operands)
+        if wide is None or wide.name != "arith.index_cast" or offset is None or offset.number != 128:
+            return None
+        byte = wide.operands[0]
+        return byte if Body(self.types, tuple(self.instructions), 0).type_of(byte) == "i8" else None
+
+    def instruction(self, number: int) -> Instruction | None:
+        """The instruction that makes a value, None for an argument."""
+        return self.instructions[number - len(self.types)] if number >= len(self.types) else None
+
+
+def needed(body: Body) -> Body:
+    """The body without the instructions that its result does not need."""
+    first = len(body.arguments)
+    used, waiting = {body.result}, [body.result]
+    while waiting:
+        value = waiting.pop()
+        operands = body.instructions[value - first].operands if value >= first else ()
+        waiting += [operand for operand in operands if operand not in used]
+        used.update(operands)
+    numbers = {value: value for value in range(first)}
+    kept: list[Instruction] = []
+    for value, item in enumerate(body.instructions, first):
+        if value in used:
+            numbers[value] = first + len(kept)
+            kept.append(replace(item, operands=tuple(numbers[operand] for operand in item.operands)))
+    return Body(body.arguments, tuple(kept), numbers[body.result])
 
 
 def properties(op: OpView, name: str) -> str:

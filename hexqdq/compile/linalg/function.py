@@ -6,16 +6,23 @@ from collections.abc import Callable
 
 from mlir.ir import Module, OpView, Value
 
-from hexqdq.compile.linalg import movement
-from hexqdq.compile.linalg.contract import product_sum
+from hexqdq.compile.linalg.forms import movement
+from hexqdq.compile.linalg.forms.argmax import argmax
+from hexqdq.compile.linalg.forms.contract import product_sum
+from hexqdq.compile.linalg.forms.structured import generic
 from hexqdq.compile.linalg.nest import Access, Buffer, Form, Function, Place, dense_strides
 from hexqdq.compile.linalg.read import Reader, copy, is_tensor, tensor_type
-from hexqdq.compile.linalg.structured import generic
 from hexqdq.compile.product import TosaSegment
 from hexqdq.errors import CompileError
 from hexqdq.qtypes import QType
 
 OperationForm = Callable[[Reader, OpView], None]
+
+
+def any_generic(reader: Reader, op: OpView) -> None:
+    """linalg.generic: with two results it must be an argmax."""
+    (argmax if len(op.results) == 2 else generic)(reader, op)
+
 
 FORMS: dict[str, OperationForm] = {
     "tensor.empty": movement.empty,
@@ -30,7 +37,7 @@ FORMS: dict[str, OperationForm] = {
     "linalg.fill": movement.filled,
     "linalg.transpose": movement.transpose,
     "linalg.broadcast": movement.broadcast,
-    "linalg.generic": generic,
+    "linalg.generic": any_generic,
     "linalg.pooling_nhwc_max": generic,
     "linalg.pooling_nhwc_sum": generic,
     "linalg.conv_2d_nhwc_fhwc": product_sum,
@@ -46,6 +53,8 @@ FORMS: dict[str, OperationForm] = {
 }
 """What every operation of the lowered function becomes."""
 
+EDGE_ELEMENT = {QType.S32: "i32", QType.S64: "i64"}
+"""Elements of an edge of integers; results of fewer bits are widened where they are written."""
 EDGE_FORM = {QType.U8: Form.FLIPPED, QType.U16: Form.FLIPPED}
 """An unsigned edge holds ``x ^ sign bit`` of the signed value that bodies speak."""
 
@@ -101,12 +110,12 @@ def add_result(reader: Reader, value: Value, index: int, segment: TosaSegment) -
     name = reader.name(value)
     source = reader.buffers[name]
     form = EDGE_FORM.get(segment.outputs[index].dtype, Form.RAW)
-    if source.place is Place.ARENA:
+    element = EDGE_ELEMENT.get(segment.outputs[index].dtype, source.element)
+    if source.place is Place.ARENA and element == source.element:
         reader.buffers[name] = Buffer(name, source.shape, source.element, form, Place.OUTPUT)
         return name
-    output = reader.add(Buffer(f"output{index}", source.shape, source.element, form, Place.OUTPUT))
+    output = reader.add(Buffer(f"output{index}", source.shape, element, form, Place.OUTPUT))
     everything = dense_strides(source.shape)
-    reader.node(
-        "copy", output, copy(source.shape, source.element, Access(name, everything), Access(output, everything))
-    )
+    read, write = Access(name, everything), Access(output, everything)
+    reader.node("copy", output, copy(source.shape, source.element, read, write, element))
     return output

@@ -80,7 +80,7 @@ def join(producer: Node, consumer: Node, buffers: dict[str, Buffer]) -> Node | N
 
 
 def is_elementwise(nest: Nest) -> bool:
-    """Whether the nest is loops of a body that reads neither tables nor indices."""
+    """Whether the nest is loops of a body that reads neither indices nor tables by more than a byte."""
     plain = all(item.name not in ("index", "extract") for item in nest.finish.body.instructions)
     return nest.reduce is None and plain
 
@@ -149,9 +149,9 @@ def composed(inner: Stage, outer: Stage, read: int, argument: int) -> Stage:
         count = len(stage.body.arguments)
         for index, item in enumerate(stage.body.instructions):
             operands = tuple(numbers[owner, operand] for operand in item.operands)
-            table = item.number + len(inner.tables) if owner == "outer" and item.name == "extract" else item.number
             numbers[owner, count + index] = len(types) + len(instructions)
-            instructions.append(replace(item, operands=operands, number=table))
+            own_tables = len(inner.tables) if owner == "outer" and item.name in ("extract", "lookup") else 0
+            instructions.append(replace(item, operands=operands, number=item.number + own_tables))
         if owner == "inner":
             numbers["outer", argument] = numbers["inner", inner.body.result]
     body = Body(types, tuple(instructions), numbers["outer", outer.body.result])

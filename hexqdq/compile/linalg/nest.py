@@ -60,7 +60,8 @@ class Instruction:
     """One operation of a body on values numbered from its arguments on.
 
     ``name`` is an MLIR operation, or ``constant`` (``number`` is its value), ``index`` (``number``
-    is a loop) or ``extract`` (``number`` is a table of the stage, operands are its indices).
+    is a loop), ``extract`` (``number`` is a table of the stage, operands are its indices) or
+    ``lookup`` (the table has 256 bytes, the operand is an i8 that counts from -128).
     ``attributes`` are the operation's properties in MLIR's syntax.
     """
 

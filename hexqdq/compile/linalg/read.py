@@ -113,6 +113,9 @@ def fill(buffer: str, shape: tuple[int, ...], element: str, number: int) -> Nest
     return Nest(shape, len(shape), Access(buffer, dense_strides(shape)), Stage(constant_body(element, number)))
 
 
-def copy(extents: tuple[int, ...], element: str, source: Access, target: Access) -> Nest:
-    """Elements moved from one access to another."""
-    return Nest(extents, len(extents), target, Stage(copy_body(element), (source,)))
+def copy(extents: tuple[int, ...], element: str, source: Access, target: Access, wide: str | None = None) -> Nest:
+    """Elements moved from one access to another, sign extended where that one is ``wide``."""
+    body = copy_body(element)
+    if wide not in (None, element):
+        body = Body(body.arguments, (Instruction("arith.extsi", (0,), str(wide)),), 1)
+    return Nest(extents, len(extents), target, Stage(body, (source,)))

@@ -117,6 +117,25 @@ def gather(builder: Builder, table: Value, indices: Value) -> Value:
     return builder.operation("gather", (table, indices), "", shape, table.element)
 
 
+def table(builder: Builder, source: Value, entries: Value) -> Value:
+    """TABLE: ``entries`` i8 [256] at ``source + 128``."""
+    return builder.operation("table", (source, entries), "", source.shape, "i8")
+
+
+def argmax(builder: Builder, source: Value, axis: int) -> Value:
+    """ARGMAX along one axis, which goes; the first of equal values."""
+    shape = (*source.shape[:axis], *source.shape[axis + 1 :])
+    return builder.operation("argmax", (source,), f"axis = {axis} : i32", shape, "i32")
+
+
+def max_pool2d(builder: Builder, source: Value, kernel: tuple[int, int], window: Window) -> Value:
+    """MAX_POOL2D of i8 NHWC input; pads never win."""
+    height, width = window.output_size(source.shape[1], source.shape[2], kernel)
+    attributes = f"kernel = {_array(kernel)}, pad = {_array(window.pad)}, stride = {_array(window.stride)}"
+    shape = (source.shape[0], height, width, source.shape[3])
+    return builder.operation("max_pool2d", (source,), attributes, shape, source.element)
+
+
 def transpose(builder: Builder, source: Value, order: Sequence[int]) -> Value:
     """TRANSPOSE: result dimension i is source dimension ``order[i]``."""
     shape = tuple(source.shape[index] for index in order)
@@ -130,6 +149,11 @@ def reorder(builder: Builder, source: Value, order: Sequence[int]) -> Value:
     if moved == sorted(moved):
         return builder.view(source, tuple(source.shape[index] for index in order))
     return transpose(builder, source, order)
+
+
+def reverse(builder: Builder, source: Value, axis: int) -> Value:
+    """REVERSE along one axis."""
+    return builder.operation("reverse", (source,), f"axis = {axis} : i32", source.shape, source.element)
 
 
 def pad(builder: Builder, source: Value, pads: Sequence[int], fill: int) -> Value:
@@ -146,6 +170,31 @@ def slice_(builder: Builder, source: Value, start: Sequence[int], size: Shape) -
         return source
     operands = (source, builder.shape_constant(start), builder.shape_constant(size))
     return builder.operation("slice", operands, "", size, source.element)
+
+
+def concat(builder: Builder, sources: Sequence[Value], axis: int) -> Value:
+    """CONCAT along an axis, nothing for a single source."""
+    first = sources[0]
+    if len(sources) == 1:
+        return first
+    size = sum(source.shape[axis] for source in sources)
+    shape = (*first.shape[:axis], size, *first.shape[axis + 1 :])
+    return builder.operation("concat", sources, f"axis = {axis} : i32", shape, first.element)
+
+
+def matmul(builder: Builder, left: Value, right: Value, zero_points: tuple[int, int]) -> Value:
+    """MATMUL of i8 [n, rows, k] and [n, k, columns] to i32; zero points of both."""
+    zeros = [builder.scalar(zero_point, "i8") for zero_point in zero_points]
+    shape = (*left.shape[:2], right.shape[2])
+    return builder.operation("matmul", (left, right, *zeros), "", shape, "i32")
+
+
+def tile(builder: Builder, source: Value, shape: Shape) -> Value:
+    """TILE dimensions of 1 up to ``shape``, nothing where it has that shape."""
+    if source.shape == shape:
+        return source
+    counts = tuple(size // own for size, own in zip(shape, source.shape, strict=True))
+    return builder.operation("tile", (source, builder.shape_constant(counts)), "", shape, source.element)
 
 
 def broadcast(left: Value, right: Value) -> Shape:

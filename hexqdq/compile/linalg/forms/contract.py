@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from hexqdq.compile.linalg.affine import access
+from hexqdq.compile.linalg.forms.structured import Structured, generic, permuted, structured
 from hexqdq.compile.linalg.nest import (
     Access,
     Body,
@@ -23,7 +24,6 @@ from hexqdq.compile.linalg.nest import (
     dense_strides,
 )
 from hexqdq.compile.linalg.read import Reader, copy_body, is_tensor, scalar_constant, tensor_type
-from hexqdq.compile.linalg.structured import Structured, generic, permuted, structured
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,11 @@ class Structured:
         loops = range(len(self.extents))
         return (*(loop for loop in loops if loop not in self.reductions), *self.reductions)
 
+    def read_inputs(self) -> list[int]:
+        """The inputs whose elements the body uses; others, such as a pooling window, only give a shape."""
+        arguments = self.op.regions[0].blocks[0].arguments
+        return [i for i, value in enumerate(self.inputs) if is_tensor(value) and is_used(arguments[i])]
+
     @property
     def parallel(self) -> int:
         return len(self.extents) - len(self.reductions)
@@ -52,6 +57,10 @@ def structured(op: OpView) -> Structured:
     return Structured(op, operands[:-1], maps, loops, reductions)
 
 
+def is_used(value: Value) -> bool:
+    return next(iter(value.uses), None) is not None
+
+
 def depends(affine_map: AffineMap, loop: int) -> bool:
     """Whether a map with unit dimensions reads a loop."""
     return any(
@@ -69,8 +78,8 @@ def body_of(reader: Reader, form: Structured, tables: list[Access]) -> tuple[Bod
     block = form.op.regions[0].blocks[0]
     arguments = list(block.arguments)
     scalars = [i for i, value in enumerate(form.inputs) if not is_tensor(value)]
-    reads_output = len(list(arguments[-1].uses)) > 0
-    kept = [arguments[-1]] * reads_output + [arg for i, arg in enumerate(arguments[:-1]) if i not in scalars]
+    reads_output = is_used(arguments[-1])
+    kept = [arguments[-1]] * reads_output + [arguments[i] for i in form.read_inputs()]
 
     def table(value: Value) -> int:
         shape, _ = tensor_type(value)
@@ -98,8 +107,7 @@ def generic(reader: Reader, op: OpView) -> None:
     body, reads_output = body_of(reader, form, tables)
     reads = [
         permuted(reader.read(value, affine_map), form.order)
-        for value, affine_map in zip(form.inputs, form.maps, strict=False)
-        if is_tensor(value)
+        for value, affine_map in ((form.inputs[i], form.maps[i]) for i in form.read_inputs())
     ]
     start = initial(reader, form) if form.reductions else None
     if reads_output and start is None:

@@ -1,0 +1,1 @@
+"""What every operation of a lowered function becomes: nests, copies, contractions."""
