@@ -71,7 +71,12 @@ def _concat_constant() -> Case:
     values = np.arange(6, dtype=np.uint8).reshape(1, 2, 3)
     held = U8.tensor("held", values.shape)
     unit = QuantUnit(
-        "y_unit", "Concat", (U8.tensor("x", (1, 2, 4)), held), (U8_LOW.tensor("y", (1, 2, 7)),), {"axis": 2}, {"held": values}
+        "y_unit",
+        "Concat",
+        (U8.tensor("x", (1, 2, 4)), held),
+        (U8_LOW.tensor("y", (1, 2, 7)),),
+        {"axis": 2},
+        {"held": values},
     )
     return Case("constant", graph_of(unit))
 
@@ -99,8 +104,9 @@ def _pad_quantized() -> Case:
 def _blocks(name: str, shape: Shape, size: int, mode: str | None = "DCR", edge: Edge = U8) -> Case:
     """DepthToSpace in a mode, SpaceToDepth where that is None."""
     batch, channels, height, width = shape
-    attributes: dict[str, Attribute] = {"blocksize": size} | ({"mode": mode} if mode else {})
+    attributes: dict[str, Attribute] = {"blocksize": size}
     if mode:
+        attributes["mode"] = mode
         after = (batch, channels // size**2, height * size, width * size)
     else:
         after = (batch, channels * size**2, height // size, width // size)
@@ -161,7 +167,11 @@ def drawn(draw: st.DrawFn) -> Case:
     edge = draw(st.sampled_from(EDGES))
     kind = draw(st.sampled_from(("slice", "split", "concat", "pad")))
     if kind == "slice":
-        starts, ends, steps = draw(st.integers(-7, 7)), draw(st.integers(-7, 7)), draw(st.sampled_from((-2, -1, 1, 2, 3)))
+        starts, ends, steps = (
+            draw(st.integers(-7, 7)),
+            draw(st.integers(-7, 7)),
+            draw(st.sampled_from((-2, -1, 1, 2, 3))),
+        )
         return _slice("drawn", shape, (starts,), (ends,), (axis,), (steps,), edge)
     if kind == "split":
         sizes = tuple(draw(st.lists(st.integers(1, 3), min_size=2, max_size=4)))

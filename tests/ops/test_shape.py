@@ -30,6 +30,13 @@ def _flatten(name: str, shape: Shape, axis: int, edge: Edge = U8) -> Case:
     return Case(name, graph_of(unit))
 
 
+def _axis(op_type: str, name: str, before: Shape, after: Shape, axes: Shape | None, edge: Edge = U8) -> Case:
+    """A Squeeze or Unsqueeze of the axes."""
+    held = {} if axes is None else {"axes": np.array(axes, np.int64)}
+    inputs = (edge.tensor("x", before), *(Tensor("axes", (len(axes or ()),), QType.S64) for _ in held))
+    return Case(name, graph_of(QuantUnit("y_unit", op_type, inputs, (edge.tensor("y", after),), {}, held)))
+
+
 def _transpose(name: str, shape: Shape, perm: Shape, edge: Edge = U8) -> Case:
     after = tuple(shape[index] for index in perm)
     unit = unary_unit("Transpose", edge.tensor("x", shape), edge.tensor("y", after), {"perm": perm})
@@ -43,6 +50,10 @@ CASES = (
     _flatten("axis_1", (1, 8, 3, 3), 1),
     _flatten("axis_2", (2, 3, 4), 2, S8),
     _flatten("axis_0", (2, 3, 4), 0),
+    _axis("Squeeze", "ones", (1, 6, 1, 4), (6, 4), (0, 2)),
+    _axis("Squeeze", "negative", (3, 4, 1), (3, 4), (-1,), S8),
+    _axis("Squeeze", "all", (1, 6, 1), (6,), None),
+    _axis("Unsqueeze", "ends", (3, 4), (1, 3, 4, 1), (0, -1)),
     _transpose("channels_last", (1, 8, 4, 5), (0, 2, 3, 1)),
     _transpose("channels_first", (1, 4, 5, 8), (0, 3, 1, 2), S8),
     _transpose("matrix", (7, 9), (1, 0)),

@@ -19,6 +19,7 @@ PASSES = (
     "canonicalize",
     "cse",
     "linalg-fuse-elementwise-ops",  # bias, rescale, clamp and residual additions become one body
+    "lower-affine",  # a gather in a fused body computes its index
     "canonicalize",
     "cse",
 )
