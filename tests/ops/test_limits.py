@@ -13,11 +13,29 @@ from hexqdq.ops import OPS
 from hexqdq.ops.spec import AttributeIn, ConstInput, DtypeIn, Limit, PerTensor, RankIn, SameDtype
 from hexqdq.ops.unit import QuantUnit, Tensor
 from hexqdq.qtypes import QType, QuantParams
-from tests.ops import test_activation, test_conv, test_elementwise, test_matmul, test_pool, test_shape
-from tests.ops.cases import Case
+from tests.ops import (
+    test_activation,
+    test_conv,
+    test_elementwise,
+    test_matmul,
+    test_movement,
+    test_pool,
+    test_resize,
+    test_shape,
+)
+from tests.ops.cases import RELU, Case
 from tests.ops.ladder import TARGET
 
-FAMILIES = (test_activation, test_conv, test_elementwise, test_matmul, test_pool, test_shape)
+FAMILIES = (
+    test_activation,
+    test_conv,
+    test_elementwise,
+    test_matmul,
+    test_movement,
+    test_pool,
+    test_resize,
+    test_shape,
+)
 ACCEPTED: tuple[Case, ...] = tuple(case for family in FAMILIES for case in family.CASES)
 OUTPUT = -1
 
@@ -25,7 +43,7 @@ OUTPUT = -1
 def _with(unit: QuantUnit, index: int, tensor: Tensor) -> QuantUnit:
     """The unit with another tensor at an input position, its output for -1."""
     if index == OUTPUT:
-        return replace(unit, outputs=(tensor,))
+        return replace(unit, outputs=(tensor, *unit.outputs[1:]))
     inputs = [*unit.inputs, *[None] * (index + 1 - len(unit.inputs))]
     inputs[index] = tensor
     return replace(unit, inputs=tuple(inputs))
@@ -34,7 +52,7 @@ def _with(unit: QuantUnit, index: int, tensor: Tensor) -> QuantUnit:
 def _at(unit: QuantUnit, index: int) -> Tensor:
     """The tensor at a position; a scalar where the base unit has none."""
     if index == OUTPUT:
-        return unit.output
+        return unit.outputs[0]
     return unit.input(index) if unit.has_input(index) else Tensor("extra", (), QType.F32)
 
 
@@ -53,6 +71,11 @@ def _replaced(index: int, **changes: object) -> Callable[[QuantUnit], QuantUnit]
     return lambda unit: _with(unit, index, replace(_at(unit, index), **changes))  # type: ignore[arg-type]
 
 
+def _linear(index: int, **changes: object) -> Callable[[QuantUnit], QuantUnit]:
+    """A Resize that weighs, with a tensor changed."""
+    return lambda unit: _attribute("mode", "linear")(_replaced(index, **changes)(unit))
+
+
 CONDITIONS: Mapping[str, Callable[[QuantUnit], QuantUnit]] = {
     "weights must have zero point 0": _replaced(1, params=_parameters(1, zero_point=3)),
     "weights must have one scale or one per output channel (axis 0)": _replaced(1, params=_parameters(4, axis=1)),
@@ -65,6 +88,17 @@ CONDITIONS: Mapping[str, Callable[[QuantUnit], QuantUnit]] = {
     "the kernel must cover the whole input without pads": _attribute("kernel_shape", (2, 2)),
     "input and output must share scale and zero point": _replaced(OUTPUT, params=_parameters(1)),
     "input 0 must have one scale and zero point": _replaced(0, params=_parameters(2, axis=0)),
+    "data must have one scale and zero point a tensor": _replaced(0, params=_parameters(2, axis=0)),
+    "tensors must hold at least one element": _replaced(OUTPUT, shape=(0, 2)),
+    "no activation may stand between a data movement and its QuantizeLinear": lambda unit: replace(unit, clamp=RELU),
+    "inputs, constants too, and the output must have one type": _replaced(0, dtype=QType.S8),
+    "inputs and output must all be quantized, or all bare integers": _replaced(0, params=None),
+    "negative pads must leave elements on every axis": lambda unit: replace(
+        unit, constants={"pads": np.array((0, 0, -2, 0, 0, 0, -2, 0))}
+    ),
+    "nearest copies: input and output must share scale and zero point": _replaced(OUTPUT, params=_parameters(1)),
+    "linear needs quantized data": _linear(0, params=None),
+    "linear resizes at most two axes": _linear(OUTPUT, shape=(2, 2, 2, 2)),
 }
 """For limits of one op, a change that breaks them."""
 
