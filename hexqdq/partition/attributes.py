@@ -37,9 +37,16 @@ def _conv(node: ir.Node) -> Attributes:
     return {**_window(node, tuple(weight.shape.numpy()[2:])), "group": 1}
 
 
+def _conv_transpose(node: ir.Node) -> Attributes:
+    attributes = _conv(node)
+    kernel = attributes["kernel_shape"]
+    assert isinstance(kernel, tuple)
+    return {**attributes, "output_padding": (0,) * len(kernel)}
+
+
 def _pool(node: ir.Node) -> Attributes:
     kernel = tuple(node.attributes["kernel_shape"].as_ints())
-    return {**_window(node, kernel), "ceil_mode": 0, "count_include_pad": 0}
+    return {**_window(node, kernel), "ceil_mode": 0}
 
 
 def _transpose(node: ir.Node) -> Attributes:
@@ -50,10 +57,16 @@ def _transpose(node: ir.Node) -> Attributes:
 
 _DEFAULTS: dict[str, Callable[[ir.Node], Attributes]] = {
     "Conv": _conv,
-    "AveragePool": _pool,
+    "ConvTranspose": _conv_transpose,
+    "AveragePool": lambda node: {**_pool(node), "count_include_pad": 0},
+    "MaxPool": _pool,
     "Transpose": _transpose,
     "Gemm": lambda node: {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0},
     "Softmax": lambda node: {"axis": -1},
+    "HardSigmoid": lambda node: {"alpha": 0.2, "beta": 0.5},
+    "LeakyRelu": lambda node: {"alpha": 0.01},
+    "ReduceMean": lambda node: {"keepdims": 1, "noop_with_empty_axes": 0},
+    "ArgMax": lambda node: {"axis": 0, "keepdims": 1, "select_last_index": 0},
     "Flatten": lambda node: {"axis": 1},
     "Reshape": lambda node: {"allowzero": 0},
 }

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx_ir as ir
 
-from hexqdq import numerics
 from hexqdq.ops import OPS
+from hexqdq.ops.elementwise.table import CHAIN
 from hexqdq.ops.spec import Trait
 from hexqdq.ops.unit import Array, Clamp, QuantUnit, Tensor
 from hexqdq.partition.attributes import Attributes, attributes_of
+from hexqdq.partition.patterns.chain import Chain, find_chain
 from hexqdq.partition.view import GraphView, is_dequantize, is_quantize, name_of
 from hexqdq.qtypes import QType, QuantParams
 
@@ -42,19 +43,53 @@ class _Group:
 
 
 def match(view: GraphView, node: ir.Node) -> Match:
-    """The unit that the node heads; raises Mismatch with the reason where it heads none."""
+    """The unit that the node heads; raises Mismatch with the reason where it heads none.
+
+    A chain of several elementwise ops is a unit where the op alone is none, or has float constants.
+    """
+    try:
+        found = _op_unit(view, node)
+        chain = find_chain(view, node) if _has_float_constants(found.unit) else None
+        return _chain_unit(view, node, chain) if chain is not None else found
+    except Mismatch:
+        chain = find_chain(view, node)
+        if chain is None:
+            raise
+        return _chain_unit(view, node, chain)
+
+
+def _has_float_constants(unit: QuantUnit) -> bool:
+    inputs = (tensor for tensor in unit.inputs if tensor is not None)
+    return OPS[unit.op_type].pointwise and any(tensor.dtype is QType.F32 for tensor in inputs)
+
+
+def _chain_unit(view: GraphView, head: ir.Node, chain: Chain) -> Match:
+    group = _Group(nodes=list(chain.nodes))
+    group.inputs.append(_dequantized(view, group, chain.source))
+    group.dequantizers = list(chain.dequantizers)
+    return _finish(view, head, group, chain.quantizer, CHAIN, {"program": chain.program.to_text()})
+
+
+def _op_unit(view: GraphView, node: ir.Node) -> Match:
+    """The unit of one op with its bias, its activations and its Q."""
     if is_quantize(node):
         return _requantization(view, node)
     if node.domain != "" or node.op_type not in OPS:
         name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         raise Mismatch(f"{name} is not among the ops that the NPU has a form for")
-    if len(node.outputs) != 1:
+    if len(node.outputs) != 1 and not OPS[node.op_type].many_outputs:
         raise Mismatch(f"{node.op_type} has {len(node.outputs)} outputs; expected one")
-    if OPS[node.op_type].trait is Trait.MOVEMENT and _holds_integers(node.inputs[0]):
+    if OPS[node.op_type].trait in (Trait.MOVEMENT, Trait.INDEX) and _holds_integers(node.inputs[0]):
         return _bare_movement(view, node)
     group = _Group(nodes=[node])
     for index, value in enumerate(node.inputs):
         group.inputs.append(_operand(view, group, value, f"input {index}"))
+    if OPS[node.op_type].trait is Trait.INDEX:
+        output = view.tensor(node.outputs[0])
+        assert output is not None
+        return _made(node, node.op_type, group, [output], attributes_of(node))
+    if OPS[node.op_type].many_outputs:
+        return _many_outputs(view, node, group)
     if OPS[node.op_type].activation:
         group.clamp = activation_bounds(view, node)
     return _finish(view, node, group, _follow(view, node, group))
@@ -76,13 +111,31 @@ def _requantization(view: GraphView, node: ir.Node) -> Match:
 
 def _bare_movement(view: GraphView, node: ir.Node) -> Match:
     group = _Group(nodes=[node])
-    tensors = [view.tensor(value) if value is not None else None for value in (node.inputs[0], node.outputs[0])]
-    if tensors[0] is None or tensors[1] is None:
+    data = OPS[node.op_type].data_positions(len(node.inputs))
+    for index, value in enumerate(node.inputs):
+        moved = index in data and value is not None and view.constant(value) is None
+        group.inputs.append(_moved(view, node, value) if moved else _operand(view, group, value, f"input {index}"))
+    outputs = [_moved(view, node, value) for value in node.outputs]
+    return _made(node, node.op_type, group, outputs, attributes_of(node))
+
+
+def _moved(view: GraphView, node: ir.Node, value: ir.Value | None) -> Tensor:
+    tensor = view.tensor(value) if value is not None else None
+    if tensor is None:
         raise Mismatch(f"{node.op_type} moves {node.outputs[0].dtype}, for which the NPU has no form")
-    group.inputs.append(tensors[0])
-    for index, value in enumerate(node.inputs[1:], 1):
-        group.inputs.append(_operand(view, group, value, f"input {index}"))
-    return _made(node, node.op_type, group, tensors[1], attributes_of(node))
+    return tensor
+
+
+def _many_outputs(view: GraphView, node: ir.Node, group: _Group) -> Match:
+    """An op whose every output has a Q of its own."""
+    outputs = []
+    for value in node.outputs:
+        quantizer = _only_reader(view, value)
+        if not is_quantize(quantizer):
+            raise Mismatch(_goes_elsewhere(value, quantizer))
+        outputs.append(_quantized(view, quantizer))
+        group.nodes.append(quantizer)
+    return _made(node, node.op_type, group, outputs, attributes_of(node))
 
 
 def _operand(view: GraphView, group: _Group, value: ir.Value | None, place: str) -> Tensor | None:
@@ -124,12 +177,13 @@ def _follow(view: GraphView, head: ir.Node, group: _Group) -> ir.Node:
         value = node.outputs[0]
         following = _only_reader(view, value)
         if not is_quantize(following) and not _takes(view, head, group, following, value):
-            raise Mismatch(
-                f"its float output {value.name!r} goes to {following.op_type} {following.name!r};"
-                " expected QuantizeLinear"
-            )
+            raise Mismatch(_goes_elsewhere(value, following))
         node = following
     return node
+
+
+def _goes_elsewhere(value: ir.Value, reader: ir.Node) -> str:
+    return f"its float output {value.name!r} goes to {reader.op_type} {reader.name!r}; expected QuantizeLinear"
 
 
 def _takes(view: GraphView, head: ir.Node, group: _Group, node: ir.Node, value: ir.Value) -> bool:
@@ -196,19 +250,11 @@ def activation_bounds(view: GraphView, node: ir.Node) -> Clamp | None:
     for index in (1, 2):
         value = node.inputs[index] if index < len(node.inputs) else None
         if value is not None:
-            number = _real_constant(view, value)
+            number = view.real_constant(value)
             if number is None or number.size != 1:
                 return None
             bounds[index - 1] = float(number.reshape(()))
     return Clamp(*bounds)
-
-
-def _real_constant(view: GraphView, value: ir.Value) -> Array | None:
-    producer = value.producer()
-    if producer is None or not is_dequantize(producer):
-        return view.constant(value)
-    params, integers = view.params(producer), view.constant(producer.inputs[0])
-    return None if isinstance(params, str) or integers is None else numerics.dequantize(integers, params)
 
 
 def _composed(first: Clamp, second: Clamp) -> Clamp:
@@ -217,7 +263,14 @@ def _composed(first: Clamp, second: Clamp) -> Clamp:
     return Clamp(float(low), float(high))
 
 
-def _finish(view: GraphView, head: ir.Node, group: _Group, quantizer: ir.Node, op_type: str | None = None) -> Match:
+def _finish(
+    view: GraphView,
+    head: ir.Node,
+    group: _Group,
+    quantizer: ir.Node,
+    op_type: str | None = None,
+    attributes: Attributes | None = None,
+) -> Match:
     params = view.params(quantizer)
     if isinstance(params, str):
         raise Mismatch(params)
@@ -226,8 +279,8 @@ def _finish(view: GraphView, head: ir.Node, group: _Group, quantizer: ir.Node, o
     output = view.tensor(quantizer.outputs[0], params)
     assert output is not None
     group.nodes.append(quantizer)
-    attributes: Attributes = attributes_of(head) if op_type is None else {}
-    return _made(head, op_type or head.op_type, group, output, attributes)
+    given = attributes_of(head) if op_type is None else attributes or {}
+    return _made(head, op_type or head.op_type, group, output, given)
 
 
 def qtype_is_wide(params: QuantParams) -> bool:

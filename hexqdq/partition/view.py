@@ -103,6 +103,14 @@ class GraphView:
             return None
         return numerics.quantize(source, params)
 
+    def real_constant(self, value: ir.Value) -> Array | None:
+        """The real values of an initializer or of a DequantizeLinear of a constant, else None."""
+        producer = value.producer()
+        if producer is None or not is_dequantize(producer):
+            return self.constant(value)
+        params, integers = self.params(producer), self.constant(producer.inputs[0])
+        return None if isinstance(params, str) or integers is None else numerics.dequantize(integers, params)
+
     def params(self, node: ir.Node) -> QuantParams | str:
         """Scale and zero point of a Q or DQ, or why they are none that units can carry."""
         if node not in self._params:

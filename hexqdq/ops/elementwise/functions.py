@@ -85,8 +85,8 @@ ALL: Mapping[str, Callable[[Attributes], Function]] = {
     "Sub": lambda attributes: lambda a, b: a - b,
     "Mul": lambda attributes: lambda a, b: a * b,
     "Div": lambda attributes: lambda a, b: a / b,
-    "Min": lambda attributes: min,
-    "Max": lambda attributes: max,
+    "Min": lambda attributes: lambda *values: min(values),
+    "Max": lambda attributes: lambda *values: max(values),
     "PRelu": lambda attributes: leaky_relu,
 }
 """Every function that a chain may hold."""

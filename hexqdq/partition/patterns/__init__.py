@@ -1,0 +1,1 @@
+"""Groups of nodes that become one unit though they are more than an op with its activations."""
