@@ -7,7 +7,7 @@ from dataclasses import replace
 from hexqdq.compile.linalg.nest import Access, Body, Instruction, Nest, Part, Stage
 
 Groups = tuple[tuple[int, ...], ...]
-"""Loops by the merged loop that stands for them; a loop in no group has one iteration."""
+"""Loops by the merged loop that stands for them; a loop in no group has one iteration, an empty group too."""
 
 
 def simplified(part: Part) -> Part:
@@ -34,7 +34,7 @@ def simplified_nest(nest: Nest) -> Nest:
     )
     parallel = range(nest.parallel)
     everywhere = [nest.write, *(access for stage in nest.stages for access in stage.reads)]
-    groups = merged(nest.extents, parallel, everywhere, indexed) or ((0,),)
+    groups = merged(nest.extents, parallel, everywhere, indexed) or (((0,),) if nest.parallel else ((),))
     inner: Groups = ()
     if nest.reduce is not None:
         inner = merged(nest.extents, range(nest.parallel, len(nest.extents)), list(nest.reduce.reads), indexed)
@@ -76,12 +76,12 @@ def extent_of(extents: tuple[int, ...], group: tuple[int, ...]) -> int:
 
 
 def regrouped(access: Access, groups: Groups) -> Access:
-    """The access over merged loops: each steps as its innermost loop did."""
-    return replace(access, strides=tuple(access.strides[group[-1]] for group in groups))
+    """The access over merged loops: each steps as its innermost loop did; the step of an empty group is never taken."""
+    return replace(access, strides=tuple(access.strides[group[-1]] if group else 1 for group in groups))
 
 
 def regrouped_stage(stage: Stage, groups: Groups) -> Stage:
-    numbers = {group[-1]: position for position, group in enumerate(groups)}
+    numbers = {group[-1]: position for position, group in enumerate(groups) if group}
     items = tuple(renumbered(item, numbers) for item in stage.body.instructions)
     body = Body(stage.body.arguments, items, stage.body.result)
     return Stage(body, tuple(regrouped(access, groups) for access in stage.reads), stage.tables)
