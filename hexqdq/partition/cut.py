@@ -49,7 +49,7 @@ class Cut:
         items: list[Match | ir.Node] = []
         for node in self.view.nodes:
             found = self.match_of.get(node)
-            if found is not None and found.nodes[-1] is node:
+            if found is not None and found.place is node:
                 items.append(found)
             elif found is None and not self.is_border(node):
                 items.append(node)
@@ -104,7 +104,8 @@ def npu_part(cut: Cut, number: int, name: str) -> NpuPart:
     """Segment ``number`` with its edges; a Q or DQ at a float edge is absorbed."""
     matches = cut.units(number)
     inputs = _input_edges(cut, matches)
-    outputs = [edge for found in matches for edge in _output_edges(cut, found, number)]
+    made = [tensor for found in matches for tensor in found.unit.outputs]
+    outputs = [edge for tensor in made for edge in _output_edges(cut, tensor, number)]
     graph = UnitGraph(
         name=name,
         inputs=tuple(edge.tensor for edge in inputs),
@@ -115,7 +116,7 @@ def npu_part(cut: Cut, number: int, name: str) -> NpuPart:
 
 
 def _input_edges(cut: Cut, matches: Sequence[Match]) -> list[Edge]:
-    made = {found.unit.output.name for found in matches}
+    made = {tensor.name for found in matches for tensor in found.unit.outputs}
     edges: dict[str, Edge] = {}
     for found in matches:
         for tensor in found.unit.variable_inputs():
@@ -133,9 +134,8 @@ def _input_edge(cut: Cut, tensor: Tensor) -> Edge:
     return Edge(name_of(producer.inputs[0]), Tensor(tensor.name, tensor.shape, tensor.dtype, params), is_float=True)
 
 
-def _output_edges(cut: Cut, found: Match, number: int) -> list[Edge]:
-    tensor = found.unit.output
-    demand = _demand(cut, found, number)
+def _output_edges(cut: Cut, tensor: Tensor, number: int) -> list[Edge]:
+    demand = _demand(cut, tensor, number)
     if not demand.as_integers and not demand.dequantizers:
         return []
     if demand.as_integers or len(demand.dequantizers) > 1:
@@ -147,8 +147,8 @@ def _output_edges(cut: Cut, found: Match, number: int) -> list[Edge]:
     return [Edge(name_of(dequantizer.outputs[0]), seen, is_float=True)]
 
 
-def _demand(cut: Cut, found: Match, number: int) -> Demand:
-    value = cut.makers[found.unit.output.name]
+def _demand(cut: Cut, tensor: Tensor, number: int) -> Demand:
+    value = cut.makers[tensor.name]
     members = {node for match in cut.units(number) for node in match.nodes}
     as_integers = name_of(value) in cut.view.outputs
     dequantizers = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +15,7 @@ from hexqdq.ops.spec import Trait
 from hexqdq.ops.unit import Array, Clamp, QuantUnit, Tensor
 from hexqdq.partition.attributes import Attributes, attributes_of
 from hexqdq.partition.patterns.chain import Chain, find_chain
-from hexqdq.partition.view import GraphView, is_dequantize, is_quantize, name_of
+from hexqdq.partition.view import GraphView, is_dequantize, is_quantize
 from hexqdq.qtypes import QType, QuantParams
 
 
@@ -25,6 +26,11 @@ class Match:
     unit: QuantUnit
     nodes: tuple[ir.Node, ...]
     dequantizers: tuple[ir.Node, ...]
+
+    @property
+    def place(self) -> ir.Node:
+        """The node where the unit stands in the graph's order: its last, its head where outputs end apart."""
+        return self.nodes[-1 if len(self.unit.outputs) == 1 else 0]
 
 
 class Mismatch(Exception):
@@ -271,6 +277,14 @@ def _finish(
     op_type: str | None = None,
     attributes: Attributes | None = None,
 ) -> Match:
+    output = _quantized(view, quantizer)
+    group.nodes.append(quantizer)
+    given = attributes_of(head) if op_type is None else attributes or {}
+    return _made(head, op_type or head.op_type, group, [output], given)
+
+
+def _quantized(view: GraphView, quantizer: ir.Node) -> Tensor:
+    """The integers that a Q makes, as a unit's output."""
     params = view.params(quantizer)
     if isinstance(params, str):
         raise Mismatch(params)
@@ -278,9 +292,7 @@ def _finish(
         raise Mismatch(f"its QuantizeLinear gives {params.dtype.label}; expected an activation type")
     output = view.tensor(quantizer.outputs[0], params)
     assert output is not None
-    group.nodes.append(quantizer)
-    given = attributes_of(head) if op_type is None else attributes or {}
-    return _made(head, op_type or head.op_type, group, output, given)
+    return output
 
 
 def qtype_is_wide(params: QuantParams) -> bool:
@@ -288,13 +300,13 @@ def qtype_is_wide(params: QuantParams) -> bool:
     return params.dtype in (QType.S32, QType.S64)
 
 
-def _made(head: ir.Node, op_type: str, group: _Group, output: Tensor, attributes: Attributes) -> Match:
+def _made(head: ir.Node, op_type: str, group: _Group, outputs: Sequence[Tensor], attributes: Attributes) -> Match:
     sources = dict.fromkeys(str(node.name) for node in (*group.dequantizers, *group.nodes))
     unit = QuantUnit(
         name=str(head.name),
         op_type=op_type,
         inputs=tuple(group.inputs),
-        outputs=(output,),
+        outputs=tuple(outputs),
         attributes=attributes,
         constants=group.constants,
         clamp=group.clamp,
@@ -306,7 +318,3 @@ def _made(head: ir.Node, op_type: str, group: _Group, output: Tensor, attributes
 def input_names(found: Match) -> tuple[str, ...]:
     """Names of the computed integer values that the unit reads."""
     return tuple(tensor.name for tensor in found.unit.variable_inputs())
-
-
-def output_names(found: Match) -> tuple[str, ...]:
-    return tuple(name_of(node.outputs[0]) for node in found.nodes[-1:])

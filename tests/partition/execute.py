@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 import onnxruntime
 from numpy.typing import NDArray
@@ -73,6 +74,7 @@ def unit_differences(model: ir.Model, partitioned: PartitionedModel, feeds: Mapp
     values = {**feeds, **run_model(watched, feeds)}
     differences = {}
     for unit in units:
-        (result,) = run_unit(unit, [values[tensor.name] for tensor in unit.variable_inputs()])
-        differences[unit.name] = abs(result.astype(int) - values[unit.output.name].astype(int))
+        results = run_unit(unit, [values[tensor.name] for tensor in unit.variable_inputs()])
+        steps = [abs(r.astype(int) - values[t.name].astype(int)) for r, t in zip(results, unit.outputs, strict=True)]
+        differences[unit.name] = np.concatenate([step.reshape(-1) for step in steps])
     return differences
