@@ -91,3 +91,9 @@ def bias_add(node: ir.Node) -> tuple[ir.Node, int] | None:
 def is_movement(node: ir.Node) -> bool:
     spec = spec_of(node)
     return spec is not None and spec.trait is Trait.MOVEMENT
+
+
+def gives_indices(node: ir.Node) -> bool:
+    """Whether the op's result is integers that no Q follows."""
+    spec = spec_of(node)
+    return spec is not None and spec.trait is Trait.INDEX

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
 
 from hexqdq import numerics
-from hexqdq.ops.spec import Trait
+from hexqdq.ops.spec import OpSpec, Trait
 from hexqdq.qtypes import QType, QuantParams
 from hexqdq.quantize.graph import constant, input_at, is_float, spec_of
 from hexqdq.quantize.select import Selection
@@ -45,7 +46,8 @@ class Plan:
 
     ``reads`` lists per node the input positions that take quantized activations (computed or
     constant), ``movements`` the data movements on quantized values, ``still`` the others. ``fixed``
-    maps groups whose range an op knows to scale and zero point as for u8.
+    maps groups whose range an op knows to scale and zero point as for u8. ``held`` are groups with the
+    ranges of the constants that movements put among their values.
     """
 
     values: Mapping[str, str]
@@ -53,32 +55,89 @@ class Plan:
     movements: tuple[ir.Node, ...]
     still: tuple[ir.Node, ...]
     fixed: Mapping[str, tuple[float, int]]
+    held: tuple[tuple[str, Range], ...] = ()
 
 
 def plan(selection: Selection) -> Plan:
     """The plan of a selection: quantized ops mark values, movements carry marks along."""
-    reads = {node: _activation_inputs(node) for node in selection.ends}
+    reads = {node: _activation_inputs(node) for node in (*selection.ends, *selection.indices)}
     marked = [value for node, indices in reads.items() for value in _computed(node, indices)]
     marked += selection.ends.values()
-    groups = Groups()
-    for node in selection.movements:
-        groups.join(_name(node.inputs[0]), _name(node.outputs[0]))
-    live = {groups.find(_name(value)) for value in marked}
-    moving = tuple(node for node in selection.movements if groups.find(_name(node.inputs[0])) in live)
-    marked += [value for node in moving for value in (node.inputs[0], node.outputs[0]) if value is not None]
+    groups = _groups(selection)
+    moving = _moving(selection, groups, marked)
+    marked += [value for node in moving for value in _moved(node)]
     return Plan(
         values={_name(value): groups.find(_name(value)) for value in marked},
-        reads=reads | dict.fromkeys(moving, (0,)),
+        reads=reads | {node: _data_positions(node) for node in moving},
         movements=moving,
-        still=tuple(node for node in selection.movements if groups.find(_name(node.inputs[0])) not in live),
+        still=tuple(node for node in selection.movements if node not in moving),
         fixed=_fixed(selection, groups),
+        held=tuple(entry for node in moving for entry in _held(node, groups)),
     )
+
+
+def _groups(selection: Selection) -> Groups:
+    """Values that movements tie together.
+
+    Values of a range that their op knows join other values of that range only: a Concat of
+    probabilities and of something else rescales the probabilities.
+    """
+    groups = Groups()
+    variadic = [node for node in selection.movements if _spec(node).variadic]
+    for node in selection.movements:
+        if node not in variadic:
+            _join(groups, _moved(node))
+    for node in variadic:
+        fixed = _fixed(selection, groups)
+        values = _moved(node)
+        ranges = {fixed.get(groups.find(_name(value))) for value in values[: -len(node.outputs)]}
+        free = [value for value in values if groups.find(_name(value)) not in fixed]
+        _join(groups, values if len(ranges) == 1 else free)
+    return groups
+
+
+def _join(groups: Groups, values: Sequence[ir.Value]) -> None:
+    for value in values[1:]:
+        groups.join(_name(values[0]), _name(value))
+
+
+def _moving(selection: Selection, groups: Groups, marked: Iterable[ir.Value]) -> tuple[ir.Node, ...]:
+    """The movements that reach a quantized value, directly or through each other."""
+    live = {groups.find(_name(value)) for value in marked}
+    waiting, found = list(selection.movements), list[ir.Node]()
+    while reached := [n for n in waiting if not live.isdisjoint(groups.find(_name(v)) for v in _moved(n))]:
+        live |= {groups.find(_name(value)) for node in reached for value in _moved(node)}
+        found += reached
+        waiting = [node for node in waiting if node not in reached]
+    return tuple(node for node in selection.movements if node in found)
+
+
+def _spec(node: ir.Node) -> OpSpec:
+    spec = spec_of(node)
+    assert spec is not None
+    return spec
+
+
+def _data_positions(node: ir.Node) -> tuple[int, ...]:
+    return _spec(node).data_positions(len(node.inputs))
+
+
+def _moved(node: ir.Node) -> list[ir.Value]:
+    """A movement's computed data, then its outputs."""
+    return [*_computed(node, _data_positions(node)), *node.outputs]
+
+
+def _held(node: ir.Node, groups: Groups) -> Iterator[tuple[str, Range]]:
+    """The ranges of constants among a movement's data."""
+    for index in _data_positions(node):
+        values = constant(input_at(node, index))
+        if values is not None and values.size:
+            yield groups.find(_name(node.outputs[0])), (float(values.min()), float(values.max()))
 
 
 def _activation_inputs(node: ir.Node) -> tuple[int, ...]:
     """Positions of the data inputs, and of weights that are computed."""
-    spec = spec_of(node)
-    assert spec is not None
+    spec = _spec(node)
     indices = list(spec.data_inputs)
     if spec.trait is Trait.CONTRACTION and is_float(input_at(node, 1)) and constant(input_at(node, 1)) is None:
         indices.append(1)
@@ -105,15 +164,19 @@ def _name(value: ir.Value | None) -> str:
 
 
 def group_params(made: Plan, ranges: Mapping[str, Range], dtype: QType) -> dict[str, QuantParams]:
-    """The parameters of every group: fixed by an op, else covering the ranges of its values."""
+    """The parameters of every group: covering the ranges of its values, or those that an op fixes.
+
+    An op fixes them where nothing in the group reaches further, as other parts of a Concat may.
+    """
     spans: dict[str, Range] = {}
-    for name, group in made.values.items():
-        low, high = ranges[name]
+    for group, (low, high) in (*((group, ranges[name]) for name, group in made.values.items()), *made.held):
         held = spans.get(group, (low, high))
         spans[group] = (min(low, held[0]), max(high, held[1]))
     params = {group: span_params(low, high, dtype) for group, (low, high) in spans.items()}
+    levels = dtype.high - dtype.low + 1
     for group, (scale, zero_point) in made.fixed.items():
-        if group in params:
+        low, high = spans.get(group, (-math.inf, math.inf))
+        if -zero_point * scale <= low and high <= (levels - zero_point) * scale:
             params[group] = QuantParams.per_tensor(dtype, scale, zero_point + dtype.low)
     return params
 

@@ -9,7 +9,16 @@ import onnx_ir as ir
 
 from hexqdq.errors import UsageError
 from hexqdq.ops.spec import Trait
-from hexqdq.quantize.graph import bias_add, constant, input_at, is_float, is_movement, only_consumer, spec_of
+from hexqdq.quantize.graph import (
+    bias_add,
+    constant,
+    gives_indices,
+    input_at,
+    is_float,
+    is_movement,
+    only_consumer,
+    spec_of,
+)
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.report import Decision
 
@@ -19,13 +28,15 @@ class Selection:
     """``ends`` maps each quantized node to the value its Q follows; the rest is in the op's order.
 
     ``bias_adds`` maps a MatMul to its Add and the index of the constant; ``movements`` are
-    candidates until the plan knows which carry quantized data.
+    candidates until the plan knows which carry quantized data; ``indices`` read quantized data and
+    give integers.
     """
 
     ends: dict[ir.Node, ir.Value] = field(default_factory=dict)
     bias_adds: dict[ir.Node, tuple[ir.Node, int]] = field(default_factory=dict)
     folded: set[ir.Node] = field(default_factory=set)
     movements: list[ir.Node] = field(default_factory=list)
+    indices: list[ir.Node] = field(default_factory=list)
     reasons: dict[ir.Node, str] = field(default_factory=dict)
 
 
@@ -46,6 +57,8 @@ def select(graph: ir.Graph, recipe: Recipe) -> Selection:
             selection.reasons[node] = reason
         elif is_movement(node):
             selection.movements.append(node)
+        elif gives_indices(node):
+            selection.indices.append(node)
         else:
             selection.ends[node] = _fold(node, selection, recipe)
     return selection
@@ -57,10 +70,11 @@ def _reason_to_stay(node: ir.Node, recipe: Recipe) -> str | None:
         return f"{node.op_type} is not among the ops that have an integer form, so it stays float"
     if node.name in recipe.keep_float:
         return "the recipe keeps this node float"
-    if len(node.outputs) != 1:
+    if len(node.outputs) != 1 and not spec.many_outputs:
         return f"{node.op_type} with {len(node.outputs)} outputs has no integer form, so it stays float"
-    data = [input_at(node, index) for index in spec.data_inputs]
-    if not all(is_float(value) for value in (*data, *node.outputs)):
+    data = [input_at(node, index) for index in spec.data_positions(len(node.inputs))]
+    results = () if gives_indices(node) else node.outputs
+    if not all(is_float(value) for value in (*data, *results)):
         return "its data are not float32, so there is nothing to quantize"
     if all(constant(value) is not None for value in data):
         return "its data are constant, so there is nothing to calibrate"
