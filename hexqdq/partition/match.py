@@ -65,8 +65,9 @@ def match(view: GraphView, node: ir.Node) -> Match:
 
 
 def _has_float_constants(unit: QuantUnit) -> bool:
+    spec = OPS[unit.op_type]
     inputs = (tensor for tensor in unit.inputs if tensor is not None)
-    return OPS[unit.op_type].pointwise and any(tensor.dtype is QType.F32 for tensor in inputs)
+    return spec.pointwise and not spec.activation and any(tensor.dtype is QType.F32 for tensor in inputs)
 
 
 def _chain_unit(view: GraphView, head: ir.Node, chain: Chain) -> Match:

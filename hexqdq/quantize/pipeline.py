@@ -10,7 +10,7 @@ from hexqdq.import_.product import ImportedModel, model_digest
 from hexqdq.passes import Pass, run_passes
 from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.calibrate import Progress, Sample, calibrate
-from hexqdq.quantize.graph import QDQ_OPS, bias_vector, constant, input_at, output_channels, weight_axis
+from hexqdq.quantize.graph import QDQ_OPS, bias_vector, constant, input_at, output_channels, spec_of, weight_axis
 from hexqdq.quantize.insert import QdqWriter
 from hexqdq.quantize.plan import Plan, Range, group_params, plan, span_params
 from hexqdq.quantize.product import QdqModel
@@ -81,6 +81,8 @@ class _Write:
     def __call__(self, model: ir.Model) -> int:
         for node in self.selection.ends:
             self._constants(node)
+        for node in self.plan.movements:
+            self._moved_constants(node)
         for name, value in _values(model.graph).items():
             if name in self.plan.values:
                 self._pair(value)
@@ -95,6 +97,16 @@ class _Write:
         weights = constant(input_at(node, 1))
         if weights is not None and 1 not in self.plan.reads[node] and _is_contraction(node):
             self._weights(node, self._input_scale(node))
+
+    def _moved_constants(self, node: ir.Node) -> None:
+        """Constants that a movement puts among its data get the data's parameters."""
+        spec = spec_of(node)
+        assert spec is not None
+        params = self._params_of(node.outputs[0])
+        for index in (*self.plan.reads[node], *spec.value_inputs):
+            values = constant(input_at(node, index))
+            if values is not None:
+                self.writer.constant(node, index, quantize_constant(values, params), f"{node.name}_input{index}")
 
     def _weights(self, node: ir.Node, input_scale: float) -> None:
         weights = constant(input_at(node, 1))
