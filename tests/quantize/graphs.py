@@ -33,6 +33,12 @@ CONSTANTS = {
     "zero": np.array(0, np.float32),
     "half": np.array(0.5, np.float32),
     "flat": np.array([1, 4], np.int64),
+    "fours": np.array([4, 4], np.int64),
+    "pads": np.array([0, 0, 2, 2, 0, 0, 2, 2], np.int64),
+    "two": np.array([2, 2], np.int64),
+    "sides": np.array([2, 3], np.int64),
+    "eight": np.array([8, 8], np.int64),
+    "twice": np.array([1, 1, 2, 2], np.float32),
     "cube": np.array([1, 4, 1, 1], np.int64),
 }
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx_ir as ir
 import pytest
 
 from hexqdq.errors import UsageError
 from hexqdq.import_.pipeline import import_model
 from hexqdq.qtypes import QType
 from hexqdq.quantize.pipeline import already_quantized, is_quantized, quantize
+from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
 from tests.quantize.graphs import both, constants, count, model, ops, quantized, samples
 
@@ -36,6 +38,14 @@ GRAPHS = {
     "float_op_between": f"""m ({IMAGE}) => (float[1,4,4,4] y) {{
         c = Conv(x, w, b) s = Atan(c) y = Relu(s) }}""",
     "movement_first": "m (float[1,2,2] x) => (float[1,5] y) { r = Reshape(x, flat) y = MatMul(r, wm) }",
+    "concat": f"""m ({IMAGE}) => (float[1,8,4,4] y) {{
+        c = Conv(x, w, b) d = Conv(x, w) y = Concat <axis = 1> (c, d) }}""",
+    "concat_of_constant": "m (float[1,5] x) => (float[3,5] y) { y = Concat <axis = 0> (x, row, x) m = Add(y, row) }",
+    "split": """m (float[2,8] x) => (float[2,5] y, float[2,5] z) {
+        a, c = Split <axis = 1> (x, fours) y = MatMul(a, wm) z = MatMul(c, wm) }""",
+    "pad_and_slice": f"""m ({IMAGE}) => (float[1,4,4,4] y) {{
+        p = Pad (x, pads, half) s = Slice(p, two, eight, sides) y = Conv(s, w, b) }}""",
+    "resize": f'm ({IMAGE}) => (float[1,4,10,10] y) {{ r = Resize <mode = "linear"> (x, , twice) y = Conv(r, w, b) }}',
     "input_read_by_float_op_too": "m (float[1,4] x) => (float[1,5] y, float[1,4] n) { y = MatMul(x, wm) n = Cos(x) }",
 }
 
@@ -165,3 +175,50 @@ def test_new_nodes_have_an_origin() -> None:
     qdq = quantized(GRAPHS["conv_relu"])
     assert set(qdq.origin) >= {str(node.name) for node in qdq.model.graph}
     assert qdq.origin["y_quantized"] == ("Relu_y",)
+
+
+def _parameters(node: ir.Node | None, qdq: QdqModel) -> tuple[float, int]:
+    """Scale and zero point of a Q or DQ."""
+    assert node is not None
+    held = constants(qdq)
+    scale, zero_point = (held[str(value.name)].item() for value in node.inputs[1:] if value is not None)
+    return scale, zero_point
+
+
+def _scales(qdq: QdqModel) -> dict[str, tuple[float, int]]:
+    """Scale and zero point of every computed value that a Q quantizes, by the value's name."""
+    quantizers = [node for node in qdq.model.graph if node.op_type == "QuantizeLinear"]
+    sources = [(node.inputs[0], node) for node in quantizers]
+    return {str(source.name): _parameters(node, qdq) for source, node in sources if source is not None}
+
+
+def test_concat_shares_its_parameters() -> None:
+    scales = _scales(quantized(GRAPHS["concat"]))
+    assert len({scales[name] for name in ("c", "d", "y_float")}) == 1
+
+
+def test_split_shares_its_parameters() -> None:
+    scales = _scales(quantized(GRAPHS["split"]))
+    assert len({scales[name] for name in ("x", "a", "c")}) == 1
+
+
+def test_a_known_range_stays_apart_in_concat() -> None:
+    text = """m (float[2,5] x) => (float[2,15] y) {
+        s = Softmax(x) a = Add(x, row) t = Softmax(a) y = Concat <axis = 1> (s, a, t) }"""
+    scales = _scales(quantized(text))
+    assert scales["s"] == scales["t"] == (1 / 256, 0)
+    assert scales["a"] == scales["y_float"] != (1 / 256, 0)
+
+
+def test_equal_known_ranges_share_in_concat() -> None:
+    text = """m (float[2,5] x) => (float[2,10] y) {
+        s = Softmax(x) a = Add(x, row) t = Softmax(a) y = Concat <axis = 1> (s, t) }"""
+    assert _scales(quantized(text))["y_float"] == (1 / 256, 0)
+
+
+def test_the_fill_of_a_pad_gets_the_parameters_of_the_data() -> None:
+    qdq = quantized(GRAPHS["pad_and_slice"])
+    (pad,) = (node for node in qdq.model.graph if node.op_type == "Pad")
+    data, fill = pad.inputs[0], pad.inputs[2]
+    assert data is not None and fill is not None
+    assert _parameters(data.producer(), qdq) == _parameters(fill.producer(), qdq)
