@@ -16,20 +16,20 @@ module {
     %c13 = "tosa.const"() {values = dense<[24456, 26044, 31597, 22835, 32220, 26463, 30920, 24073]> : tensor<8xi16>} : () -> tensor<8xi16>
     %c14 = "tosa.const"() {values = dense<[17403, 9563, 16634, 9160, 17878, 14144, 13959, 17946, 15934, 15966, 7900, 11355, 8238, 9429, 9652, 16719]> : tensor<16xi16>} : () -> tensor<16xi16>
     %c15 = "tosa.const"() {values = dense<22> : tensor<16xi8>} : () -> tensor<16xi8>
-    %c16 = tosa.const_shape {values = dense<[1, 16, 16]> : tensor<3xindex>} : () -> !tosa.shape<3>
-    %c17 = tosa.const_shape {values = dense<[1, 1, 1, 16]> : tensor<4xindex>} : () -> !tosa.shape<4>
-    %c18 = "tosa.const"() {values = dense<18> : tensor<1xi8>} : () -> tensor<1xi8>
-    %c21 = "tosa.const"() {values = dense<[22080, 18045, 18539, 22515, 16762, 21720, 21358, 24782, 12116, 21635]> : tensor<10xi16>} : () -> tensor<10xi16>
-    %c22 = "tosa.const"() {values = dense<23> : tensor<10xi8>} : () -> tensor<10xi8>
-    %c23 = tosa.const_shape {values = dense<[1, 10]> : tensor<2xindex>} : () -> !tosa.shape<2>
-    %c24 = "tosa.const"() {values = dense<-128> : tensor<1xi8>} : () -> tensor<1xi8>
-    %c25 = "tosa.const"() {values = dense<[[[16777216], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0]]]> : tensor<1x256x1xi32>} : () -> tensor<1x256x1xi32>
-    %c26 = "tosa.const"() {values = dense<10> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
-    %c27 = "tosa.const"() {values = dense<1> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
-    %c28 = "tosa.const"() {values = dense<15> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
-    %c29 = "tosa.const"() {values = dense<2147483647> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
-    %c30 = "tosa.const"() {values = dense<21> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
-    %c31 = "tosa.const"() {values = dense<22> : tensor<1xi8>} : () -> tensor<1xi8>
+    %c16 = tosa.const_shape {values = dense<16> : tensor<2xindex>} : () -> !tosa.shape<2>
+    %c17 = "tosa.const"() {values = dense<18> : tensor<1xi8>} : () -> tensor<1xi8>
+    %c18 = tosa.const_shape {values = dense<[1, 1, 1, 16]> : tensor<4xindex>} : () -> !tosa.shape<4>
+    %c20 = "tosa.const"() {values = dense<[22080, 18045, 18539, 22515, 16762, 21720, 21358, 24782, 12116, 21635]> : tensor<10xi16>} : () -> tensor<10xi16>
+    %c21 = "tosa.const"() {values = dense<23> : tensor<10xi8>} : () -> tensor<10xi8>
+    %c22 = tosa.const_shape {values = dense<[1, 10]> : tensor<2xindex>} : () -> !tosa.shape<2>
+    %c23 = "tosa.const"() {values = dense<-128> : tensor<1xi8>} : () -> tensor<1xi8>
+    %c24 = "tosa.const"() {values = dense<[[[16777216], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0]]]> : tensor<1x256x1xi32>} : () -> tensor<1x256x1xi32>
+    %c25 = "tosa.const"() {values = dense<10> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %c26 = "tosa.const"() {values = dense<1> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %c27 = "tosa.const"() {values = dense<15> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %c28 = "tosa.const"() {values = dense<2147483647> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %c29 = "tosa.const"() {values = dense<21> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %c30 = "tosa.const"() {values = dense<22> : tensor<1xi8>} : () -> tensor<1xi8>
     // stem_unit: Conv
     %0 = tosa.transpose %in0 {perms = array<i32: 0, 2, 3, 1>} : (tensor<1x3x8x8xi8>) -> tensor<1x8x8x3xi8>
     %1 = tosa.conv2d %0, %arg0, %arg1, %c0, %c1 {acc_type = i32, dilation = array<i64: 1, 1>, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>} : (tensor<1x8x8x3xi8>, tensor<8x3x3x3xi8>, tensor<8xi32>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x8x8x8xi32>
@@ -55,33 +55,33 @@ module {
     %17 = tosa.rescale %16, %c14, %c15, %c4, %c5 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = true, input_unsigned = false, output_unsigned = false} : (tensor<1x4x4x16xi32>, tensor<16xi16>, tensor<16xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x4x4x16xi8>
     %18 = tosa.clamp %17 {min_val = 14 : i8, max_val = 15 : i8} : (tensor<1x4x4x16xi8>) -> tensor<1x4x4x16xi8>
     // pooled_unit: GlobalAveragePool
-    %19 = tosa.reshape %18, %c16 : (tensor<1x4x4x16xi8>, !tosa.shape<3>) -> tensor<1x16x16xi8>
-    %20 = tosa.rescale %19, %c8, %c5, %c5, %c4 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x16x16xi8>, tensor<1xi16>, tensor<1xi8>, tensor<1xi8>, tensor<1xi32>) -> tensor<1x16x16xi32>
-    %21 = tosa.reduce_sum %20 {axis = 1 : i32} : (tensor<1x16x16xi32>) -> tensor<1x1x16xi32>
-    %22 = tosa.reshape %21, %c17 : (tensor<1x1x16xi32>, !tosa.shape<4>) -> tensor<1x1x1x16xi32>
-    %23 = tosa.rescale %22, %c8, %c18, %c4, %c5 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x1x1x16xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x1x1x16xi8>
+    %19 = tosa.reshape %18, %c16 : (tensor<1x4x4x16xi8>, !tosa.shape<2>) -> tensor<16x16xi8>
+    %20 = tosa.rescale %19, %c8, %c5, %c5, %c4 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<16x16xi8>, tensor<1xi16>, tensor<1xi8>, tensor<1xi8>, tensor<1xi32>) -> tensor<16x16xi32>
+    %21 = tosa.reduce_sum %20 {axis = 0 : i32} : (tensor<16x16xi32>) -> tensor<1x16xi32>
+    %22 = tosa.rescale %21, %c8, %c17, %c4, %c5 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x16xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x16xi8>
     // flat_unit: Flatten
     // logits_unit: Gemm
-    %26 = tosa.conv2d %23, %arg8, %arg9, %c5, %c1 {acc_type = i32, dilation = array<i64: 1, 1>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>} : (tensor<1x1x1x16xi8>, tensor<10x1x1x16xi8>, tensor<10xi32>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x1x1x10xi32>
-    %27 = tosa.rescale %26, %c21, %c22, %c4, %c5 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = true, input_unsigned = false, output_unsigned = false} : (tensor<1x1x1x10xi32>, tensor<10xi16>, tensor<10xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x1x1x10xi8>
+    %25 = tosa.reshape %22, %c18 : (tensor<1x16xi8>, !tosa.shape<4>) -> tensor<1x1x1x16xi8>
+    %26 = tosa.conv2d %25, %arg8, %arg9, %c5, %c1 {acc_type = i32, dilation = array<i64: 1, 1>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>} : (tensor<1x1x1x16xi8>, tensor<10x1x1x16xi8>, tensor<10xi32>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x1x1x10xi32>
+    %27 = tosa.rescale %26, %c20, %c21, %c4, %c5 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = true, input_unsigned = false, output_unsigned = false} : (tensor<1x1x1x10xi32>, tensor<10xi16>, tensor<10xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x1x1x10xi8>
     // y_unit: Softmax
-    %29 = tosa.reshape %27, %c23 : (tensor<1x1x1x10xi8>, !tosa.shape<2>) -> tensor<1x10xi8>
-    %30 = tosa.rescale %29, %c8, %c5, %c24, %c4 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi8>, tensor<1xi16>, tensor<1xi8>, tensor<1xi8>, tensor<1xi32>) -> tensor<1x10xi32>
+    %29 = tosa.reshape %27, %c22 : (tensor<1x1x1x10xi8>, !tosa.shape<2>) -> tensor<1x10xi8>
+    %30 = tosa.rescale %29, %c8, %c5, %c23, %c4 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi8>, tensor<1xi16>, tensor<1xi8>, tensor<1xi8>, tensor<1xi32>) -> tensor<1x10xi32>
     %31 = tosa.reduce_max %30 {axis = 1 : i32} : (tensor<1x10xi32>) -> tensor<1x1xi32>
     %32 = tosa.sub %31, %30 : (tensor<1x1xi32>, tensor<1x10xi32>) -> tensor<1x10xi32>
-    %33 = tosa.gather %c25, %32 : (tensor<1x256x1xi32>, tensor<1x10xi32>) -> tensor<1x10x1xi32>
-    %34 = tosa.reshape %33, %c23 : (tensor<1x10x1xi32>, !tosa.shape<2>) -> tensor<1x10xi32>
+    %33 = tosa.gather %c24, %32 : (tensor<1x256x1xi32>, tensor<1x10xi32>) -> tensor<1x10x1xi32>
+    %34 = tosa.reshape %33, %c22 : (tensor<1x10x1xi32>, !tosa.shape<2>) -> tensor<1x10xi32>
     %35 = tosa.reduce_sum %34 {axis = 1 : i32} : (tensor<1x10xi32>) -> tensor<1x1xi32>
     %36 = tosa.clz %35 : (tensor<1x1xi32>) -> tensor<1x1xi32>
-    %37 = tosa.arithmetic_right_shift %34, %c26 {round = true} : (tensor<1x10xi32>, tensor<1x1xi32>) -> tensor<1x10xi32>
-    %38 = tosa.sub %36, %c27 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %37 = tosa.arithmetic_right_shift %34, %c25 {round = true} : (tensor<1x10xi32>, tensor<1x1xi32>) -> tensor<1x10xi32>
+    %38 = tosa.sub %36, %c26 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
     %39 = tosa.logical_left_shift %35, %38 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %40 = tosa.arithmetic_right_shift %39, %c28 {round = false} : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %41 = tosa.intdiv %c29, %40 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %40 = tosa.arithmetic_right_shift %39, %c27 {round = false} : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %41 = tosa.intdiv %c28, %40 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
     %42 = tosa.mul %37, %41, %c1 : (tensor<1x10xi32>, tensor<1x1xi32>, tensor<1xi8>) -> tensor<1x10xi32>
-    %43 = tosa.sub %c30, %36 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %43 = tosa.sub %c29, %36 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
     %44 = tosa.arithmetic_right_shift %42, %43 {round = true} : (tensor<1x10xi32>, tensor<1x1xi32>) -> tensor<1x10xi32>
-    %45 = tosa.rescale %44, %c8, %c31, %c4, %c24 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x10xi8>
+    %45 = tosa.rescale %44, %c8, %c30, %c4, %c23 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x10xi8>
     return %45 : tensor<1x10xi8>
   }
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.ops.cases import Case
-from tests.ops.graphs import CASES
 from tests.ops.ladder import climb_compiled, climb_integers, sampled
+from tests.ops.whole.graphs import CASES
 
 
 @pytest.mark.tosa
