@@ -100,7 +100,7 @@ def into_producer(first: Part, second: Nest, name: str) -> Part | None:
     accesses = respaced(second.extents, [*second.finish.reads, second.write], loops)
     if accesses is None:
         return None
-    outer = Stage(second.finish.body, tuple(accesses[:-1]))
+    outer = Stage(second.finish.body, tuple(accesses[:-1]), second.finish.tables)
     return replace(first, write=accesses[-1], finish=composed(first.finish, outer, position, position))
 
 
@@ -120,7 +120,8 @@ def fed(first: Nest, stage: Stage, name: str, accumulates: bool) -> Stage | None
     """The stage with the flat nest computed in place of its read of ``name``, None where it has none."""
     for position, place in enumerate(stage.reads):
         if place.buffer == name:
-            inner = Stage(first.finish.body, tuple(moved(item, place) for item in first.finish.reads))
+            reads = tuple(moved(item, place) for item in first.finish.reads)
+            inner = Stage(first.finish.body, reads, first.finish.tables)
             return composed(inner, stage, position, position + accumulates)
     return None
 
