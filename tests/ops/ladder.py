@@ -79,7 +79,7 @@ def float_stage(graph: UnitGraph) -> Run:
     def stage(feeds: Feeds) -> list[Array]:
         results = run({tensor.name: real(tensor, feeds[tensor.name]) for tensor in graph.inputs})
         outputs = zip(results, graph.outputs, strict=True)
-        return [np.asarray(quantize(values, tensor.params)) for values, tensor in outputs if tensor.params is not None]
+        return [np.asarray(quantize(v, tensor.params)) if tensor.params is not None else v for v, tensor in outputs]
 
     return stage
 

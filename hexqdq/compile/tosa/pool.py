@@ -11,6 +11,7 @@ from hexqdq.compile.tosa.instructions import Window
 from hexqdq.compile.tosa.scope import Scope
 from hexqdq.numerics import tosa_offset
 from hexqdq.ops.pool.average import AveragePlan, average_plan
+from hexqdq.ops.pool.maximum import bounds_of
 from hexqdq.ops.pool.window import Span, spans_of
 from hexqdq.ops.unit import QuantUnit
 
@@ -51,7 +52,12 @@ def lower_maximum(unit: QuantUnit, scope: Scope) -> None:
         still = Span(rows.size, 1, 1, 0, 0, source.shape[1])
         source = _maximum(scope, source, still, columns)
         columns = Span(columns.outputs, 1, 1, 0, 0, columns.outputs)
-    store(unit, scope, _maximum(scope, source, rows, columns))
+    largest = _maximum(scope, source, rows, columns)
+    bounds = bounds_of(unit)
+    if bounds is not None:
+        offset = tosa_offset(unit.output.dtype)
+        largest = instructions.clamp(scope.builder, largest, bounds[0] + offset, bounds[1] + offset)
+    store(unit, scope, largest)
 
 
 def _maximum(scope: Scope, source: Value, rows: Span, columns: Span) -> Value:

@@ -72,14 +72,15 @@ UNARY: Mapping[str, Callable[[Attributes], Function]] = {
     "HardSwish": lambda attributes: hard_swish,
     "Tanh": lambda attributes: tanh,
     "LeakyRelu": _leaky_relu,
+    "Exp": lambda attributes: numerics.exp,
+    "Abs": lambda attributes: abs,
+    "Neg": lambda attributes: lambda x: -x,
 }
 """Functions of one input that have a row of their own, by the op's attributes."""
 
 ALL: Mapping[str, Callable[[Attributes], Function]] = {
     **UNARY,
     "Relu": lambda attributes: lambda x: max(x, _ZERO),
-    "Neg": lambda attributes: lambda x: -x,
-    "Abs": lambda attributes: abs,
     "Clip": lambda attributes: clip,
     "Add": lambda attributes: lambda a, b: a + b,
     "Sub": lambda attributes: lambda a, b: a - b,

@@ -84,5 +84,8 @@ SPECS = (
     _row("HardSwish", Trait.ELEMENTWISE, "input times a line between 0 and 1"),
     _row("Tanh", Trait.FIXED_RANGE, "hyperbolic tangent", (1 / 128, 128)),
     _row("LeakyRelu", Trait.ELEMENTWISE, "values below 0 times one slope"),
+    _row("Exp", Trait.ELEMENTWISE, "e to the power of the input"),
+    _row("Abs", Trait.ELEMENTWISE, "magnitude"),
+    _row("Neg", Trait.ELEMENTWISE, "the input below 0 and above it exchanged"),
     _row(CHAIN, Trait.ELEMENTWISE, "functions of one input and constants between one DQ and one Q"),
 )

@@ -7,6 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from hexqdq import numerics
+from hexqdq.ops.contraction import output_bounds
+from hexqdq.ops.movement.limits import DATA_LIMITS, scales_differ
 from hexqdq.ops.pool.window import LIMITS, spans_of, windows
 from hexqdq.ops.spec import Condition, OpSpec, Trait
 from hexqdq.ops.unit import QuantUnit
@@ -14,25 +17,21 @@ from hexqdq.ops.unit import QuantUnit
 Array = NDArray[Any]
 
 
+def bounds_of(unit: QuantUnit) -> tuple[int, int] | None:
+    """The bounds of an activation after the pool, None where there is none."""
+    return None if unit.clamp is None else output_bounds(unit)
+
+
 def maximum_reference(unit: QuantUnit, inputs: Sequence[Array]) -> list[Array]:
-    """The largest value of each window; pads never win."""
-    spans = spans_of(unit)
+    """The largest value of each window, inside the bounds; pads never win."""
     axes = tuple(range(inputs[0].ndim, 2 * inputs[0].ndim - 2))
-    return [windows(inputs[0], spans, unit.input(0).dtype.low).max(axis=axes)]
+    largest = windows(inputs[0], spans_of(unit), unit.input(0).dtype.low).max(axis=axes)
+    bounds = bounds_of(unit)
+    return [largest if bounds is None else numerics.bounded(largest, bounds)]
 
 
 def _same_parameters(unit: QuantUnit) -> str | None:
-    before, after = unit.input(0).params, unit.output.params
-    if before == after:
-        return None
-    if before is None or after is None:
-        return "a scale on one side only"
-    return f"scale {before.scale[0]:.6g} in and {after.scale[0]:.6g} out"
-
-
-def _per_tensor(unit: QuantUnit) -> str | None:
-    params = unit.input(0).params
-    return None if params is None or params.is_per_tensor else f"{len(params.scale)} scales"
+    return scales_differ(unit.input(0), unit.output)
 
 
 SPECS = (
@@ -41,11 +40,11 @@ SPECS = (
         trait=Trait.MOVEMENT,
         limits=(
             *LIMITS,
+            *DATA_LIMITS[2:],
             Condition("input and output must share scale and zero point", _same_parameters),
-            Condition("input 0 must have one scale and zero point", _per_tensor),
         ),
         reference=maximum_reference,
-        check=spans_of,
+        check=bounds_of,
         summary="largest value of each window, any pads and strides",
     ),
 )

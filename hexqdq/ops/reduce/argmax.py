@@ -52,7 +52,7 @@ SPECS = (
             DtypeIn(0, ACTIVATION_TYPES),
             DtypeIn(-1, (QType.S64,)),
             RankIn(0, (1, 2, 3, 4)),
-            Condition("input 0 must have one scale and zero point", _per_tensor),
+            Condition("data must have one scale and zero point a tensor", _per_tensor),
             Condition("the axis of ArgMax must have 1 to 8388608 elements", _axis_length),
         ),
         reference=argmax_reference,

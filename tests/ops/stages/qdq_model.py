@@ -10,6 +10,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from hexqdq.ops.elementwise.program import INPUT, Program
+from hexqdq.ops.elementwise.table import CHAIN
 from hexqdq.ops.unit import Array, Clamp, QuantUnit, Tensor, UnitGraph
 from hexqdq.qtypes import QType, QuantParams
 
@@ -45,7 +47,7 @@ class QdqWriter:
         return model
 
     def _element(self, tensor: Tensor) -> int:
-        return TensorProto.FLOAT if self.is_float else ELEMENTS[tensor.dtype]
+        return TensorProto.FLOAT if self.is_float and tensor.params is not None else ELEMENTS[tensor.dtype]
 
     def _unit(self, unit: QuantUnit) -> None:
         data = unit.inputs[: 1 if unit.op_type in ("Relu", "Clip") else None]
@@ -70,6 +72,8 @@ class QdqWriter:
         """The op, a MatMul's bias as an Add, the clamp as Relu or Clip; the result's name."""
         if unit.op_type in ("Relu", "Clip"):
             name = inputs[0]
+        elif unit.op_type == CHAIN:
+            name = self._chain(unit, inputs[0])
         else:
             bias = inputs[2:] if unit.op_type == "MatMul" else []
             data = inputs[:2] if unit.op_type == "MatMul" else inputs
@@ -77,6 +81,20 @@ class QdqWriter:
             for value in bias:
                 name = self._node(unit, "Add", [name, value], {})
         return name if unit.clamp is None else self._clamp(unit, name, unit.clamp)
+
+    def _chain(self, unit: QuantUnit, source: str) -> str:
+        """The steps of a chain as nodes; the last one's name."""
+        made: list[str] = []
+        for number, step in enumerate(Program.from_text(str(unit.attributes["program"])).steps):
+            inputs = []
+            for index, operand in enumerate(step.operands):
+                if isinstance(operand, float):
+                    key = f"{unit.name}_{number}_{index}"
+                    inputs.append(self._initializer(key, np.array(operand, np.float32)))
+                else:
+                    inputs.append("" if operand is None else source if operand == INPUT else made[operand])
+            made.append(self._node(unit, step.op_type, inputs, dict(step.attributes)))
+        return made[-1]
 
     def _clamp(self, unit: QuantUnit, name: str, clamp: Clamp) -> str:
         if clamp.low == 0 and math.isinf(clamp.high):

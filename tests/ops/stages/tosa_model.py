@@ -47,7 +47,7 @@ class TosaModel:
         results = [self._path / f"y{index}.npy" for index in range(len(self._segment.outputs))]
         self._evaluate(sources, results)
         return [
-            from_tosa(np.load(path).reshape(tensor.shape), tensor.dtype)
+            from_tosa(np.load(path).reshape(tensor.shape), tensor.dtype).astype(tensor.dtype.numpy)
             for path, tensor in zip(results, self._segment.outputs, strict=True)
         ]
 
