@@ -76,7 +76,10 @@ def sum_edge(terms: int, scale: float, dtype: QType) -> Edge:
 
 @dataclass(frozen=True)
 class Geometry:
-    """A convolution's sizes; ``pads`` are ONNX's (top, left, bottom, right)."""
+    """A convolution's sizes; ``pads`` are ONNX's (top, left, bottom, right); a flat one has a width only.
+
+    ``grown`` is a ConvTranspose's output padding.
+    """
 
     channels: int = 8
     filters: int = 16
@@ -86,30 +89,56 @@ class Geometry:
     strides: tuple[int, int] = (1, 1)
     group: int = 1
     batch: int = 1
+    dilations: tuple[int, int] = (1, 1)
+    grown: tuple[int, int] = (0, 0)
+    flat: bool = False
+
+    @property
+    def spans(self) -> tuple[int, int]:
+        """The kernel's reach with its holes."""
+        height, width = ((size - 1) * step + 1 for size, step in zip(self.kernel, self.dilations, strict=True))
+        return height, width
 
     @property
     def output_size(self) -> tuple[int, int]:
         """Height and width as ONNX floors them."""
         height, width = (
-            (size + self.pads[axis] + self.pads[axis + 2] - kernel) // stride + 1
-            for axis, (size, kernel, stride) in enumerate(zip(self.size, self.kernel, self.strides, strict=True))
+            (size + self.pads[axis] + self.pads[axis + 2] - span) // stride + 1
+            for axis, (size, span, stride) in enumerate(zip(self.size, self.spans, self.strides, strict=True))
         )
         return height, width
 
     @property
+    def transposed_size(self) -> tuple[int, int]:
+        """Height and width of a ConvTranspose's output."""
+        height, width = (
+            (size - 1) * self.strides[axis]
+            + self.spans[axis]
+            + self.grown[axis]
+            - self.pads[axis]
+            - self.pads[axis + 2]
+            for axis, size in enumerate(self.size)
+        )
+        return height, width
+
+    def spatial(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Every second size where the geometry is flat: the width's."""
+        return sizes[1::2] if self.flat else sizes
+
+    @property
     def attributes(self) -> Mapping[str, Attribute]:
         return {
-            "kernel_shape": self.kernel,
-            "pads": self.pads,
-            "strides": self.strides,
-            "dilations": (1, 1),
+            "kernel_shape": self.spatial(self.kernel),
+            "pads": self.spatial(self.pads),
+            "strides": self.spatial(self.strides),
+            "dilations": self.spatial(self.dilations),
             "group": self.group,
         }
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a contraction is quantized."""
+    """How a contraction is quantized; ``weight_zero_points`` are shared or repeat over channels."""
 
     source: Edge = U8
     result: Edge | None = None
@@ -119,29 +148,38 @@ class Style:
     seed: int = 0
     extreme: bool = False
     weight_scale: float = 0.01
+    weight_dtype: QType = QType.S8
+    weight_zero_points: tuple[int, ...] = (0,)
+    float_bias: bool = False
+    bias_steps: float = 1.0
     rng: np.random.Generator = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rng", np.random.default_rng(self.seed))
 
     def weights(self, shape: tuple[int, ...]) -> Array:
-        """Random s8 weights; only the ends of the range where ``extreme``."""
+        """Random weights; only the ends of the range where ``extreme``."""
+        low, high = self.weight_dtype.low, self.weight_dtype.high
         if self.extreme:
-            return self.rng.choice(np.array([-128, 127], np.int8), shape)
-        return self.rng.integers(-127, 128, shape).astype(np.int8)
+            return self.rng.choice(np.array([low, high], self.weight_dtype.numpy), shape)
+        symmetric = self.weight_dtype is QType.S8 and self.weight_zero_points == (0,)
+        return self.rng.integers(low + symmetric, high + 1, shape).astype(self.weight_dtype.numpy)
 
     def weight_params(self, channels: int, axis: int) -> QuantParams:
         if not self.per_channel:
-            return QuantParams.per_tensor(QType.S8, self.weight_scale)
+            return QuantParams.per_tensor(self.weight_dtype, self.weight_scale, self.weight_zero_points[0])
         scales = (self.weight_scale * self.rng.uniform(0.4, 1.0, channels)).astype(np.float32)
-        return QuantParams.per_channel(QType.S8, scales, np.zeros(channels, np.int64), axis)
+        return QuantParams.per_channel(self.weight_dtype, scales, np.resize(self.weight_zero_points, channels), axis)
 
     def bias_tensor(self, name: str, channels: int, weight: QuantParams) -> tuple[Tensor, Array]:
-        """A bias of scale input x weight within a few thousand steps."""
+        """A bias of scale input x weight within a few thousand steps, or of that scale times ``bias_steps``."""
         scales = np.float32(self.source.params.scale[0]) * np.broadcast_to(weight.scales(), (channels,))
+        values = self.rng.integers(-4000, 4001, channels)
+        if self.float_bias:
+            return Tensor(name, (channels,), QType.F32), (values * scales).astype(np.float32)
+        scales = scales * np.float32(self.bias_steps)
         params = QuantParams.per_channel(QType.S32, scales, np.zeros(channels, np.int64), 0)
-        values = self.rng.integers(-4000, 4001, channels).astype(np.int32)
-        return Tensor(name, (channels,), QType.S32, params), values
+        return Tensor(name, (channels,), QType.S32, params), (values / self.bias_steps).astype(np.int32)
 
     def output(self, terms: int) -> Edge:
         """The given output edge, or one that fits sums of ``terms`` products."""
@@ -159,10 +197,10 @@ def contraction_unit(
     source, result = tensors
     values, params = weight
     prefix = result.name
-    inputs = [source, Tensor(f"{prefix}_w", values.shape, QType.S8, params)]
+    inputs = [source, Tensor(f"{prefix}_w", values.shape, params.dtype, params)]
     constants = {f"{prefix}_w": values}
     if style.bias:
-        channels = result.shape[1] if op_type == "Conv" else result.shape[-1]
+        channels = result.shape[1] if op_type in ("Conv", "ConvTranspose") else result.shape[-1]
         tensor, bias = style.bias_tensor(f"{prefix}_b", channels, params)
         inputs.append(tensor)
         constants[tensor.name] = bias
@@ -172,11 +210,22 @@ def contraction_unit(
 def conv_unit(geometry: Geometry, style: Style, names: tuple[str, str] = ("x", "y")) -> QuantUnit:
     """A Conv."""
     g = geometry
-    values = style.weights((g.filters, g.channels // g.group, *g.kernel))
+    values = style.weights((g.filters, g.channels // g.group, *g.spatial(g.kernel)))
     params = style.weight_params(g.filters, 0)
-    source = style.source.tensor(names[0], (g.batch, g.channels, *g.size))
-    result = style.output(values[0].size).tensor(names[1], (g.batch, g.filters, *g.output_size))
+    source = style.source.tensor(names[0], (g.batch, g.channels, *g.spatial(g.size)))
+    result = style.output(values[0].size).tensor(names[1], (g.batch, g.filters, *g.spatial(g.output_size)))
     return contraction_unit("Conv", (source, result), (values, params), style, g.attributes)
+
+
+def conv_transpose_unit(geometry: Geometry, style: Style) -> QuantUnit:
+    """A ConvTranspose."""
+    g = geometry
+    values = style.weights((g.channels, g.filters, *g.spatial(g.kernel)))
+    params = style.weight_params(g.filters, 1)
+    source = style.source.tensor("x", (g.batch, g.channels, *g.spatial(g.size)))
+    result = style.output(values[:, 0].size).tensor("y", (g.batch, g.filters, *g.spatial(g.transposed_size)))
+    attributes = {**g.attributes, "output_padding": g.spatial(g.grown)}
+    return contraction_unit("ConvTranspose", (source, result), (values, params), style, attributes)
 
 
 def matmul_unit(
@@ -192,6 +241,15 @@ def matmul_unit(
         attributes = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": trans_b}
     tensors = (style.source.tensor("x", shape), result)
     return contraction_unit(op_type, tensors, (values, params), style, attributes)
+
+
+def product_unit(left: Tensor, right: Tensor, constants: Mapping[str, Array] | None = None) -> QuantUnit:
+    """A MatMul of two activations, computed unless ``constants`` names them."""
+    assert left.params is not None and right.params is not None
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    shape = (*batch, left.shape[-2], right.shape[-1])
+    result = sum_edge(left.shape[-1], left.params.scale[0] * right.params.scale[0], left.dtype).tensor("y", shape)
+    return QuantUnit("y_unit", "MatMul", (left, right), (result,), {}, constants or {})
 
 
 def unary_unit(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from hexqdq.qtypes import QType
 from tests.ops.cases import (
     EDGES,
     RELU,
@@ -13,11 +14,14 @@ from tests.ops.cases import (
     S8,
     S8_HIGH,
     S8_LOW,
+    U8,
     U8_HIGH,
     U8_LOW,
     Case,
+    Edge,
     Geometry,
     Style,
+    conv_transpose_unit,
     conv_unit,
     graph_of,
 )
@@ -28,6 +32,22 @@ SAME = (1, 1, 1, 1)
 
 def _case(name: str, geometry: Geometry, style: Style | None = None) -> Case:
     return Case(name, graph_of(conv_unit(geometry, style or Style())))
+
+
+def _transposed(name: str, geometry: Geometry, style: Style | None = None) -> Case:
+    return Case(name, graph_of(conv_transpose_unit(geometry, style or Style())))
+
+
+def _u8(*zero_points: int, extreme: bool = False, source: Edge = U8, per_channel: bool = False) -> Style:
+    """Unsigned weights over zero points."""
+    return Style(
+        source,
+        per_channel=per_channel,
+        weight_dtype=QType.U8,
+        weight_zero_points=zero_points,
+        weight_scale=0.005,
+        extreme=extreme,
+    )
 
 
 CASES = (
@@ -43,6 +63,8 @@ CASES = (
     _case("pads_differ", Geometry(pads=(2, 0, 1, 2))),
     _case("pads_over_kernel", Geometry(kernel=(2, 2), pads=(3, 2, 4, 3), size=(4, 4))),
     _case("windows_in_padding", Geometry(kernel=(1, 1), pads=(3, 3, 0, 0), strides=(5, 5), size=(1, 1))),
+    _case("columns_in_padding", Geometry(kernel=(3, 1), pads=(1, 4, 1, 0), strides=(1, 7), size=(5, 2))),
+    _case("depthwise_in_padding", Geometry(group=8, kernel=(1, 1), pads=(4, 0, 0, 0), strides=(9, 1), size=(4, 9))),
     _case("kernel_is_input", Geometry(kernel=(6, 6))),
     _case("kernel_1x5", Geometry(kernel=(1, 5), pads=(0, 2, 0, 2))),
     _case("kernel_5x5_same", Geometry(kernel=(5, 5), pads=(2, 2, 2, 2), size=(8, 9))),
@@ -64,6 +86,40 @@ CASES = (
     _case("s8_zero_point_low", Geometry(pads=SAME), Style(S8_LOW, extreme=True)),
     _case("s8_zero_point_high", Geometry(pads=SAME), Style(S8_HIGH)),
     _case("output_saturates", Geometry(pads=SAME), Style(result=U8_LOW)),
+    _case("dilated", Geometry(size=(9, 11), pads=(2, 2, 2, 2), dilations=(2, 2))),
+    _case("dilations_differ", Geometry(size=(9, 12), pads=(0, 3, 1, 2), dilations=(1, 4), strides=(2, 3))),
+    _case("depthwise_dilated", Geometry(group=8, filters=8, size=(7, 7), pads=(3, 3, 3, 3), dilations=(3, 3))),
+    _case("grouped", Geometry(channels=12, filters=9, group=3, pads=SAME), Style(clamp=RELU6)),
+    _case("grouped_1x1", Geometry(channels=16, filters=8, group=4, kernel=(1, 1)), Style(S8, bias=False)),
+    _case("grouped_wide", Geometry(channels=64, filters=64, group=2, size=(4, 4), pads=SAME)),
+    _case("grouped_per_tensor", Geometry(channels=6, filters=4, group=2), Style(per_channel=False)),
+    _case("flat", Geometry(flat=True, size=(1, 20), kernel=(1, 5), pads=(0, 2, 0, 2))),
+    _case("flat_grouped", Geometry(flat=True, group=2, size=(1, 20), kernel=(1, 3), strides=(1, 2))),
+    _case("flat_depthwise", Geometry(flat=True, group=8, size=(1, 19), kernel=(1, 3), dilations=(1, 2))),
+    _case("weights_u8", Geometry(pads=SAME), _u8(113)),
+    _case("weights_u8_low", Geometry(channels=3, pads=SAME), _u8(0, extreme=True)),
+    _case("weights_u8_high", Geometry(channels=5, filters=70, kernel=(1, 1)), _u8(255, source=S8)),
+    _case("weights_u8_middle", Geometry(pads=SAME), _u8(128)),
+    _case("weights_u8_both_high", Geometry(channels=6, pads=SAME), _u8(255, extreme=True, source=U8_HIGH)),
+    _case("weights_u8_per_channel", Geometry(pads=SAME), _u8(40, per_channel=True)),
+    _case("weights_u8_depthwise", Geometry(group=8, filters=16, pads=SAME), _u8(165)),
+    _case("weights_u8_depthwise_extreme", Geometry(group=8, filters=8), _u8(1, extreme=True, source=S8_HIGH)),
+    _case("weights_u8_grouped", Geometry(channels=8, group=4, pads=SAME), _u8(90)),
+    _case("weights_u8_dilated", Geometry(size=(9, 9), pads=SAME, dilations=(2, 2)), _u8(150)),
+    _case("weights_s8_zero_point", Geometry(pads=SAME), Style(weight_zero_points=(-20,), per_channel=False)),
+    _case("bias_float", Geometry(pads=SAME), Style(float_bias=True)),
+    _case("bias_other_scale", Geometry(pads=SAME), Style(bias_steps=5.5)),
+    _transposed("2x2_stride_2", Geometry(kernel=(2, 2), strides=(2, 2))),
+    _transposed("3x3_stride_2", Geometry(pads=SAME, strides=(2, 2), grown=(1, 1)), Style(clamp=RELU)),
+    _transposed("4x4_stride_2", Geometry(kernel=(4, 4), pads=SAME, strides=(2, 2)), Style(S8)),
+    _transposed("3x3_stride_1", Geometry(pads=SAME)),
+    _transposed("stride_over_kernel", Geometry(kernel=(2, 1), strides=(3, 4), size=(3, 4), channels=3, filters=1)),
+    _transposed("strides_differ", Geometry(kernel=(3, 4), strides=(1, 3), pads=(0, 2, 1, 0), grown=(0, 1))),
+    _transposed("pads_over_kernel", Geometry(kernel=(2, 3), strides=(2, 2), pads=(5, 3, 2, 4))),
+    _transposed("dilated", Geometry(dilations=(2, 3), strides=(2, 2), size=(4, 3))),
+    _transposed("flat", Geometry(flat=True, size=(1, 9), kernel=(1, 4), strides=(1, 2), pads=(0, 1, 0, 1))),
+    _transposed("batch_2", Geometry(batch=2, strides=(2, 2)), Style(per_channel=False, bias=False)),
+    _transposed("weights_u8", Geometry(channels=6, strides=(2, 2), dilations=(1, 2)), _u8(140)),
 )
 
 

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ops.cases import RELU, RELU6, S8, S8_HIGH, S8_LOW, U8_HIGH, U8_LOW, Case, Style, graph_of, matmul_unit
+from hexqdq.qtypes import QType
+from tests.ops.cases import (
+    RELU,
+    RELU6,
+    S8,
+    S8_HIGH,
+    S8_LOW,
+    U8,
+    U8_HIGH,
+    U8_LOW,
+    Case,
+    Edge,
+    Style,
+    graph_of,
+    matmul_unit,
+    product_unit,
+)
 from tests.ops.ladder import FEW, accepted, climb, climb_compiled, sampled
 from tests.ops.test_conv import styles
 
@@ -17,6 +36,14 @@ def _gemm(name: str, shape: tuple[int, ...], columns: int, style: Style, trans_b
 
 def _matmul(name: str, shape: tuple[int, ...], columns: int, style: Style | None = None) -> Case:
     return Case(name, graph_of(matmul_unit(shape, columns, style or Style())))
+
+
+def _product(name: str, left: tuple[int, ...], right: tuple[int, ...], edge: Edge = U8, constant: str = "") -> Case:
+    """A MatMul of two activations; ``constant`` names the one that is no input."""
+    a, b = edge.tensor("a", left), replace(edge, scale=0.04, zero_point=edge.zero_point // 2).tensor("b", right)
+    shape = left if constant == "a" else right
+    values = np.random.default_rng(5).integers(edge.dtype.low, edge.dtype.high + 1, shape).astype(edge.dtype.numpy)
+    return Case(name, graph_of(product_unit(a, b, {constant: values} if constant else None)))
 
 
 CASES = (
@@ -34,6 +61,19 @@ CASES = (
     _matmul("no_bias", (6, 20), 3, Style(bias=False)),
     _matmul("s8_zero_point_low", (3, 40), 5, Style(S8_LOW, extreme=True)),
     _matmul("s8_zero_point_high", (3, 40), 5, Style(S8_HIGH, per_channel=False)),
+    _matmul("weights_u8", (3, 40), 37, Style(weight_dtype=QType.U8, weight_zero_points=(200,), per_channel=False)),
+    _gemm("weights_u8", (2, 65), 9, Style(S8, weight_dtype=QType.U8, weight_zero_points=(1,)), trans_b=1),
+    _gemm("bias_float", (2, 9), 40, Style(float_bias=True)),
+    _product("rank_2", (5, 12), (12, 8)),
+    _product("rank_3", (3, 5, 12), (3, 12, 33), S8),
+    _product("rank_4", (1, 4, 7, 20), (1, 4, 20, 7)),
+    _product("one_right", (2, 3, 5, 12), (12, 8)),
+    _product("one_left", (5, 12), (3, 12, 8)),
+    _product("batches_broadcast", (2, 1, 3, 5), (1, 3, 5, 4), S8_LOW),
+    _product("row_times_column", (1, 64), (64, 1), U8_HIGH),
+    _product("outer", (16, 1), (1, 40)),
+    _product("constant_left", (9, 12), (12, 8), constant="a"),
+    _product("constant_batches", (2, 5, 12), (2, 12, 8), constant="b"),
 )
 
 

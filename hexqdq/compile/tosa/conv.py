@@ -1,18 +1,20 @@
-"""Conv: CONV2D or DEPTHWISE_CONV2D in NHWC with one RESCALE."""
+"""Conv and ConvTranspose: CONV2D or DEPTHWISE_CONV2D in NHWC with one RESCALE."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hexqdq.compile.tosa import instructions
 from hexqdq.compile.tosa.builder import Value
 from hexqdq.compile.tosa.instructions import Window
-from hexqdq.compile.tosa.layouts import channels_last
+from hexqdq.compile.tosa.layouts import channels_last, permuted
 from hexqdq.compile.tosa.scope import Scope
 from hexqdq.numerics import tosa_offset
-from hexqdq.ops.conv import ints, is_depthwise, plan
+from hexqdq.ops.contraction import ContractionPlan
+from hexqdq.ops.conv import group_of, is_depthwise, plan, planar_shape, window_of
 from hexqdq.ops.unit import QuantUnit
 
 
@@ -39,41 +41,108 @@ class Span:
 def lower(unit: QuantUnit, scope: Scope) -> None:
     """``clamp(rescale(conv2d(x, w) + bias))``."""
     constants = plan(unit)
-    order = channels_last(4)
-    source = scope.operand(unit, 0, order)
-    zero_point = constants.input_zero_point + tosa_offset(unit.input(0).dtype)
-    source, window = _fitted(unit, scope, source, zero_point)
-    weight = _weight(unit, scope, constants.weights)
-    bias = scope.builder.argument(f"{unit.name}:bias", constants.bias.astype(np.int32))
-    convolution = instructions.depthwise_conv2d if is_depthwise(unit) else instructions.conv2d
-    sums = convolution(scope.builder, (source, weight, bias), (zero_point, 0), window)
-    scope.store(unit.output, order, scope.requantized(sums, constants, unit.output))
+    zero_points = (constants.input_zero_point + tosa_offset(unit.input(0).dtype), constants.weight_zero_point)
+    source = image(unit, scope)
+    spans = _spans(unit)
+    if min(span.used for span in spans) < 1:
+        result = _bias_only(unit, scope, constants, source)
+    elif group_of(unit) == 1 or is_depthwise(unit):
+        source, window = _fitted(unit, scope, source, spans)
+        operands = (source, _weight(unit, scope, constants), bias_argument(unit, scope, constants))
+        convolution = instructions.depthwise_conv2d if is_depthwise(unit) else instructions.conv2d
+        result = scope.requantized(convolution(scope.builder, operands, zero_points, window), constants, unit.output)
+    else:
+        source, window = _fitted(unit, scope, source, spans)
+        result = _grouped(unit, scope, constants, (source, zero_points[0]), window)
+    store(unit, scope, result)
 
 
-def _weight(unit: QuantUnit, scope: Scope, weights: np.typing.NDArray[np.int8]) -> Value:
+def image(unit: QuantUnit, scope: Scope) -> Value:
+    """The input as NHWC; height 1 where it has one dimension only."""
+    shape = unit.input(0).shape
+    value = scope.operand(unit, 0, channels_last(len(shape)))
+    return scope.builder.view(value, permuted(planar_shape(shape), channels_last(4)))
+
+
+def store(unit: QuantUnit, scope: Scope, result: Value) -> None:
+    """An NHWC result as the unit's output."""
+    order = channels_last(len(unit.output.shape))
+    scope.store(unit.output, order, scope.builder.view(result, permuted(unit.output.shape, order)))
+
+
+def bias_argument(unit: QuantUnit, scope: Scope, constants: ContractionPlan, form: str = "bias") -> Value:
+    """The bias of the plan or of a part of it."""
+    return scope.builder.argument(f"{unit.name}:{form}", constants.bias.astype(np.int32))
+
+
+def _weight(unit: QuantUnit, scope: Scope, constants: ContractionPlan) -> Value:
     """Weights as OHWI, depthwise ones as HWCM."""
-    name = unit.input(1).name
+    weights = constants.weights
     if not is_depthwise(unit):
-        return scope.builder.argument(f"{name}:ohwi", weights.transpose(0, 2, 3, 1))
-    channels = unit.input(0).shape[1]
-    split = weights.reshape(channels, -1, *weights.shape[2:])
-    return scope.builder.argument(f"{name}:hwcm", split.transpose(2, 3, 0, 1))
+        return scope.weight(unit, "ohwi", weights.transpose(0, 2, 3, 1))
+    split = weights.reshape(unit.input(0).shape[1], -1, *weights.shape[2:])
+    return scope.weight(unit, "hwcm", split.transpose(2, 3, 0, 1))
 
 
-def _fitted(unit: QuantUnit, scope: Scope, source: Value, zero_point: int) -> tuple[Value, Window]:
+def _spans(unit: QuantUnit) -> tuple[Span, Span]:
+    """What windows read along height and width."""
+    window = window_of(unit)
+    top, left, bottom, right = window.pads
+    height, width = planar_shape(unit.input(0).shape)[2:]
+    return (
+        Span.of(height, (top, bottom), window.spans[0], window.strides[0]),
+        Span.of(width, (left, right), window.spans[1], window.strides[1]),
+    )
+
+
+def _fitted(unit: QuantUnit, scope: Scope, source: Value, spans: tuple[Span, Span]) -> tuple[Value, Window]:
     """The part of the NHWC source that windows reach, and the window over it."""
-    top, left, bottom, right = ints(unit, "pads", (0, 0, 0, 0))
-    strides = ints(unit, "strides", (1, 1))
-    dilations = ints(unit, "dilations", (1, 1))
-    extents = [(size - 1) * step + 1 for size, step in zip(unit.input(1).shape[2:], dilations, strict=True)]
+    window = window_of(unit)
+    rows, columns = spans
+    kept = (source.shape[0], rows.used, columns.used, source.shape[3])
+    pads = (rows.before, rows.after, columns.before, columns.after)
+    source = instructions.slice_(scope.builder, source, (0, 0, 0, 0), kept)
+    return source, Window(pads, window.strides, window.dilations)
+
+
+def _bias_only(unit: QuantUnit, scope: Scope, constants: ContractionPlan, source: Value) -> Value:
+    """A Conv whose windows all lie in the padding: 1x1 weights of 0 over an image of the output's size."""
     batch, height, width, channels = source.shape
-    rows = Span.of(height, (top, bottom), extents[0], strides[0])
-    columns = Span.of(width, (left, right), extents[1], strides[1])
-    if rows.used < 1 or columns.used < 1:
-        pads = (0, 0, rows.before, rows.after, columns.before, columns.after, 0, 0)
-        source = instructions.pad(scope.builder, source, pads, zero_point)
-        rows = Span(0, 0, rows.used + rows.before + rows.after)
-        columns = Span(0, 0, columns.used + columns.before + columns.after)
-    source = instructions.slice_(scope.builder, source, (0, 0, 0, 0), (batch, rows.used, columns.used, channels))
-    pad = (rows.before, rows.after, columns.before, columns.after)
-    return source, Window(pad, (strides[0], strides[1]), (dilations[0], dilations[1]))
+    _, outs, *sizes = planar_shape(unit.output.shape)
+    rows, columns = (Span(0, max(w - size, 0), min(w, size)) for size, w in zip((height, width), sizes, strict=True))
+    weight = scope.builder.argument(f"{unit.name}:zeros", np.zeros((outs, 1, 1, channels), np.int8))
+    kept = instructions.slice_(scope.builder, source, (0, 0, 0, 0), (batch, rows.used, columns.used, channels))
+    operands = (kept, weight, bias_argument(unit, scope, constants))
+    window = Window((0, rows.after, 0, columns.after), (1, 1))
+    zero_point = constants.input_zero_point + tosa_offset(unit.input(0).dtype)
+    sums = instructions.conv2d(scope.builder, operands, (zero_point, 0), window)
+    return scope.requantized(sums, constants, unit.output)
+
+
+def _grouped(
+    unit: QuantUnit, scope: Scope, constants: ContractionPlan, source: tuple[Value, int], window: Window
+) -> Value:
+    """A convolution per group of channels of the source (with its zero point), their results side by side."""
+    value, zero_point = source
+    *image_shape, channels = value.shape
+    count = channels // group_of(unit)
+    results = []
+    for group, part in enumerate(_parts(constants, group_of(unit))):
+        start, size = (0, 0, 0, group * count), (*image_shape, count)
+        inputs = instructions.slice_(scope.builder, value, start, size)
+        weight = scope.weight(unit, f"ohwi{group}", part.weights.transpose(0, 2, 3, 1))
+        operands = (inputs, weight, bias_argument(unit, scope, part, f"bias{group}"))
+        sums = instructions.conv2d(scope.builder, operands, (zero_point, part.weight_zero_point), window)
+        results.append(scope.requantized(sums, part, unit.output))
+    return instructions.concat(scope.builder, results, 3)
+
+
+def _parts(constants: ContractionPlan, groups: int) -> Iterator[ContractionPlan]:
+    """The plan of every group's output channels."""
+    count = len(constants.weights) // groups
+    for group in range(groups):
+        own = slice(group * count, (group + 1) * count)
+        rescale = constants.rescale
+        if len(rescale.multipliers) > 1:
+            rescale = replace(rescale, multipliers=rescale.multipliers[own])
+        yield replace(constants, weights=constants.weights[own], bias=constants.bias[own], rescale=rescale)

@@ -11,7 +11,7 @@ from hexqdq.compile.tosa import instructions
 from hexqdq.compile.tosa.builder import Builder, Value
 from hexqdq.compile.tosa.layouts import Layouts, Order, logical, permuted
 from hexqdq.numerics import IDENTITY, Rescale, to_tosa, tosa_offset
-from hexqdq.ops.unit import QuantUnit, Tensor
+from hexqdq.ops.unit import Array, QuantUnit, Tensor
 
 
 class Requantization(Protocol):
@@ -62,6 +62,14 @@ class Scope:
         flat = self.layouts.get(tensor.name, logical(len(tensor.shape)))
         widened = self.builder.view(flat, shape)
         return instructions.reorder(self.builder, widened, order)
+
+    def weight(self, unit: QuantUnit, form: str, values: Array) -> Value:
+        """Weights in a layout as an argument, one for all units that store and read the same."""
+        params = unit.input(1).params
+        points = params.zero_point if params else ()
+        shown = points[:1] if len(set(points)) == 1 else points
+        over = f" over {'_'.join(map(str, shown))}" if any(points) else ""
+        return self.builder.argument(f"{unit.input(1).name}{over}:{form}", values)
 
     def widened(self, value: Value, zero_point: int, tensor: Tensor) -> Value:
         """An 8-bit value as i32 above its zero point."""
