@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hexqdq.compile.kernels.rescale import NARROW, Factor, write_rescale
 from hexqdq.compile.kernels.text import Text, vector
 from hexqdq.compile.linalg.nest import Body, Instruction
 from hexqdq.errors import CompileError
@@ -21,6 +22,7 @@ class Surroundings:
 
     ``number`` writes a model's number that equal kernels do not share; ``extract`` loads an
     element of a table by its indices, ``lookup`` the bytes of one at every lane's own byte.
+    ``narrow`` holds the arguments whose values are all 0..32767.
     """
 
     lanes: int
@@ -29,6 +31,8 @@ class Surroundings:
     number: Callable[[int, str], str]
     extract: Callable[[int, list[str], str], str]
     lookup: Callable[[int, str], str]
+    arch: str
+    narrow: frozenset[int]
 
 
 def write_body(text: Text, body: Body, arguments: Sequence[str], around: Surroundings) -> str:
@@ -84,7 +88,7 @@ def write_instruction(
     if item.name == "tosa.apply_scale":
         if exact_power(body, item) is not None and body.type_of(item.operands[0]) == item.type:
             return operands[0]
-        return apply_scale(text, body, item, operands, around.lanes)
+        return apply_scale(text, body, item, operands, around)
     types = ", ".join(vector(body.type_of(operand), around.lanes) for operand in item.operands)
     name = {"arith.index_cast": "arith.extsi", "arith.index_castui": "arith.extui"}.get(item.name, item.name)
     properties = f" <{{{item.attributes}}}>" if item.attributes else ""
@@ -109,31 +113,19 @@ def write_index(text: Text, loop: int, around: Surroundings) -> str:
     return text.op(f"arith.addi {same}, {steps} : {kind}")
 
 
-def apply_scale(text: Text, body: Body, item: Instruction, operands: list[str], lanes: int) -> str:
-    """TOSA's SINGLE_ROUND: ``(value * multiplier + (1 << (shift - 1))) >> shift`` in 64 bits."""
+def apply_scale(text: Text, body: Body, item: Instruction, operands: list[str], around: Surroundings) -> str:
+    """TOSA's SINGLE_ROUND product; raises CompileError for another rounding."""
     if "SINGLE_ROUND" not in item.attributes:
         raise CompileError("tosa.apply_scale", f"{item.attributes}; expected SINGLE_ROUND")
-    wide = vector("i64", lanes)
-    value, multiplier = (
-        widened(text, operand, body.type_of(number), lanes)
-        for operand, number in zip(operands[:2], item.operands[:2], strict=True)
+    value, multiplier, shift = item.operands
+    number = constant_of(body, multiplier)
+    is_narrow = multiplier in around.narrow if number is None else 0 <= number < NARROW
+    factor = Factor(
+        operands[1],
+        body.type_of(multiplier),
+        is_narrow,
+        operands[2],
+        body.type_of(shift),
+        constant_of(body, shift),
     )
-    shift = constant_of(body, item.operands[2])
-    if shift is not None:
-        half, amount = text.constant(1 << (shift - 1), wide), text.constant(shift, wide)
-    else:
-        amount = widened(text, operands[2], body.type_of(item.operands[2]), lanes)
-        one = text.constant(1, wide)
-        less = text.op(f"arith.subi {amount}, {one} : {wide}")
-        half = text.op(f"arith.shli {one}, {less} : {wide}")
-    product = text.op(f"arith.muli {value}, {multiplier} : {wide}")
-    rounded = text.op(f"arith.addi {product}, {half} : {wide}")
-    shifted = text.op(f"arith.shrsi {rounded}, {amount} : {wide}")
-    return text.op(f"arith.trunci {shifted} : {wide} to {vector(item.type, lanes)}")
-
-
-def widened(text: Text, value: str, element: str, lanes: int) -> str:
-    """A value as 64 bits."""
-    if element == "i64":
-        return value
-    return text.op(f"arith.extsi {value} : {vector(element, lanes)} to {vector('i64', lanes)}")
+    return write_rescale(text, operands[0], body.type_of(value), factor, item.type, around.lanes, around.arch)

@@ -138,7 +138,18 @@ def write_taps(writer: KernelWriter, plan: Plan, places: list[str], rows: list[s
     loops = tap_loops(plan)
     weight_strides = [stride * BLOCK * WORD for stride in dense_strides(tuple(extent for extent, _ in loops))]
     steps = [(extent, stride, weight) for (extent, stride), weight in zip(loops, weight_strides, strict=True)]
+    steps = [*steps[:-1], *unrolled(steps[-1])]
     return write_tap_loop(writer, plan, steps, (places, rows), sums)
+
+
+WORDS_AT_ONCE = 2
+
+
+def unrolled(step: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+    """The loop over words as one of fewer iterations around one that is written out."""
+    extent, activation_bytes, weight_bytes = step
+    inner = max(count for count in range(1, WORDS_AT_ONCE + 1) if extent % count == 0)
+    return [(extent // inner, activation_bytes * inner, weight_bytes * inner), (inner, activation_bytes, weight_bytes)]
 
 
 def write_tap_loop(
@@ -149,9 +160,13 @@ def write_tap_loop(
     sums: list[str],
 ) -> list[str]:
     text, micro = writer.text, plan.micro
-    if not steps:
-        return write_products(writer, plan, pointers, sums)
     (extent, activation_bytes, weight_bytes), *rest = steps
+    if not rest:
+        for word in range(extent):
+            places = [text.pointer(place, [], word * weight_bytes) for place in pointers[0]]
+            rows = [text.pointer(row, [], word * activation_bytes) for row in pointers[1]]
+            sums = write_products(writer, plan, (places, rows), sums)
+        return sums
     with text.loop(extent, [(value, micro.accumulator) for value in sums]) as loop:
         places = [text.pointer(place, [(loop.index, weight_bytes)]) for place in pointers[0]]
         rows = [text.pointer(row, [(loop.index, activation_bytes)]) for row in pointers[1]]

@@ -17,6 +17,22 @@ class Tile:
     vectors: int
 
 
+def best_tile(pixels: int, vectors: int, largest: Tile, accumulators: int) -> Tile:
+    """The tile with the least work: products of all tiles, surplus ones too, plus loads and a fixed share per step."""
+
+    def work(tile: Tile) -> float:
+        tiles = -(-pixels // tile.rows) * -(-vectors // tile.vectors)
+        return tiles * (tile.rows * tile.vectors + (tile.rows + tile.vectors) / 2 + 1)
+
+    fitting = [
+        Tile(rows, across)
+        for rows in range(1, min(largest.rows, pixels) + 1)
+        for across in range(1, min(largest.vectors, vectors) + 1)
+        if rows * across <= accumulators
+    ]
+    return min(fitting, key=work)
+
+
 class MicroKernel(Protocol):
     """Dot products of four activation bytes with four weights in every lane.
 
@@ -47,11 +63,9 @@ class Hvx:
 
     lanes = 32
     accumulator = "vector<32xi32>"
-    vectors_in_flight = 16
 
     def tile(self, pixels: int, vectors: int) -> Tile:
-        across = max(count for count in (4, 3, 2, 1) if count <= vectors)
-        return Tile(min(pixels, self.vectors_in_flight // across, 8), across)
+        return best_tile(pixels, vectors, Tile(8, 5), accumulators=20)
 
     def begin(self, text: Text, start: str) -> str:
         return text.load(start, self.accumulator, 128)
@@ -73,6 +87,36 @@ class Hvx:
         return accumulator
 
 
+class Vnni:
+    """x86 with AVX512-VNNI: 16 lanes of vpdpbusd, unsigned bytes against signed ones, sums that never saturate."""
+
+    lanes = 16
+    accumulator = "vector<16xi32>"
+    bytes_ = "vector<64xi8>"
+
+    def tile(self, pixels: int, vectors: int) -> Tile:
+        return best_tile(pixels, vectors, Tile(8, 4), accumulators=24)
+
+    def begin(self, text: Text, start: str) -> str:
+        return text.load(start, self.accumulator, 64)
+
+    def activation(self, text: Text, word: str) -> str:
+        same = text.op(f"vector.broadcast {word} : i32 to {self.accumulator}")
+        return text.op(f"vector.bitcast {same} : {self.accumulator} to {self.bytes_}")
+
+    def weights(self, text: Text, pointer: str) -> str:
+        return text.load(pointer, self.bytes_, 64)
+
+    def dot4(self, text: Text, accumulator: str, activation: str, weights: str) -> str:
+        kinds = f"({self.accumulator}, {self.bytes_}, {self.bytes_}) -> {self.accumulator}"
+        return text.op(
+            f'llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"({accumulator}, {activation}, {weights}) : {kinds}'
+        )
+
+    def end(self, text: Text, accumulator: str, start: str) -> str:
+        return accumulator
+
+
 class Pairs:
     """Any host: bytes widened to 16 bits, products added in pairs (pmaddwd on x86), never saturating.
 
@@ -82,11 +126,10 @@ class Pairs:
     def __init__(self, lanes: int, registers: int) -> None:
         self.lanes = lanes
         self.accumulator = vector("i32", 2 * lanes)
-        self.rows_of_two = (registers - 4) // 4
+        self.accumulators = (registers - 4) // 2
 
     def tile(self, pixels: int, vectors: int) -> Tile:
-        across = min(2, vectors)
-        return Tile(min(pixels, self.rows_of_two * 2 // across), across)
+        return best_tile(pixels, vectors, Tile(4, 2), self.accumulators)
 
     def begin(self, text: Text, start: str) -> str:
         return text.constant(0, self.accumulator)
@@ -134,4 +177,6 @@ class Pairs:
 
 def micro_kernel(style: Style) -> MicroKernel:
     """The best micro-kernel that the style's target has."""
-    return Hvx() if style.arch == "hexagon" else Pairs(style.micro_lanes, style.registers)
+    if style.arch == "hexagon":
+        return Hvx()
+    return Vnni() if style.has_vnni else Pairs(style.micro_lanes, style.registers)

@@ -8,6 +8,9 @@ from hexqdq.compile.kernels.body import write_body
 from hexqdq.compile.kernels.writer import KernelWriter, Lanes
 from hexqdq.compile.linalg.nest import ELEMENT_BYTES, Access, Nest, Stage
 
+LONGEST_UNROLLED = 7
+"""Innermost reduction loops of up to this many iterations are written out."""
+LONGEST_OUTER = 3
 LONGEST_SHORT_ROW = 64
 """Rows up to this many elements are one vector where vectors may not reach past a row's end."""
 
@@ -46,8 +49,15 @@ def write_reduction(
     assert nest.reduce is not None
     if len(indices) == len(nest.extents):
         return write_stage(writer, nest.reduce, carried, indices, lanes, nest.parallel - 1)
+    extent = nest.extents[len(indices)]
+    innermost = len(indices) + 1 == len(nest.extents)
+    if extent <= (LONGEST_UNROLLED if innermost else LONGEST_OUTER):
+        for number in range(extent):
+            place = [*indices, writer.text.constant(number, "i32")]
+            carried = [write_reduction(writer, nest, carried, element, place, lanes)]
+        return carried[0]
     kind = f"vector<{lanes.size}x{element}>" if lanes.size else element
-    with writer.text.loop(nest.extents[len(indices)], [(carried[0], kind)]) as loop:
+    with writer.text.loop(extent, [(carried[0], kind)]) as loop:
         loop.yields = [write_reduction(writer, nest, loop.carried, element, [*indices, loop.index], lanes)]
     return loop.results[0]
 
@@ -58,7 +68,7 @@ def write_stage(
     """A stage's loads and body; ``spread`` is the lane loop where it is not the last."""
     position = spread if spread >= 0 else len(indices) - 1
     loads = [load(writer, access, indices, lanes, position) for access in stage.reads]
-    around = writer.surroundings(stage.tables, indices, lanes.size, position)
+    around = writer.surroundings(stage, len(leading), indices, lanes.size, position)
     return write_body(writer.text, stage.body, [*leading, *loads], around)
 
 

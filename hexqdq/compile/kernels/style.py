@@ -26,11 +26,12 @@ class Style:
     micro_lanes: int
     overrun: bool
     edge_alignment: int
+    has_vnni: bool = False
 
 
 def style_of(target: Target) -> Style:
     """The style of a target row, by its features."""
     if "hvx" in target.features:
         return Style("hexagon", 128, 32, 32, True, 128)
-    wide = "avx2" in target.cpu_flags
-    return Style(target.arch, 32 if wide else 16, 16, 8 if wide else 4, False, 1)
+    wide, vnni = "avx2" in target.cpu_flags, "vnni" in target.features
+    return Style(target.arch, 32 if wide else 16, 32 if vnni else 16, 8 if wide else 4, False, 1, vnni)

@@ -12,7 +12,7 @@ from hexqdq.compile.linalg.nest import Contraction, Function, Node
 
 def write_kernel(node: Node, function: Function, style: Style) -> Kernel:
     """The node's parts, one after the other, as one function."""
-    writer = KernelWriter(function.buffers, style)
+    writer = KernelWriter(function.buffers, function.values, style)
     writer.bind(node, packed_buffers(node))
     for part in node.parts:
         if isinstance(part, Contraction):

@@ -19,10 +19,11 @@ from hexqdq.compile.kernels.kernel import (
     ScratchOperand,
 )
 from hexqdq.compile.kernels.lookup import write_lookup
+from hexqdq.compile.kernels.rescale import NARROW
 from hexqdq.compile.kernels.style import Style
 from hexqdq.compile.kernels.text import Text, vector
 from hexqdq.compile.linalg.body import type_name
-from hexqdq.compile.linalg.nest import ELEMENT_BYTES, Access, Buffer, Form, Node, Place
+from hexqdq.compile.linalg.nest import ELEMENT_BYTES, Access, Buffer, Form, Node, Place, Stage
 
 SIGN = {"i8": -128, "i16": -32768}
 MEMORY_TYPE = {"i1": "i8", "i48": "i64"}
@@ -55,9 +56,10 @@ class Lanes:
 class KernelWriter:
     """One kernel being written for a node over ``buffers`` in a target's style."""
 
-    def __init__(self, buffers: Mapping[str, Buffer], style: Style) -> None:
+    def __init__(self, buffers: Mapping[str, Buffer], values: Mapping[str, bytes], style: Style) -> None:
         self.text = Text()
         self.buffers = buffers
+        self.values = values
         self.style = style
         self.operands: list[KernelOperand] = []
         self.arguments: dict[str, str] = {}
@@ -183,18 +185,26 @@ class KernelWriter:
         self.text.store(value, self.pointer(access, indices), kind, self.alignment(access, lanes))
 
     def surroundings(
-        self, tables: Sequence[Access], indices: Sequence[str], lanes: int, lane_loop: int
+        self, stage: Stage, leading: int, indices: Sequence[str], lanes: int, lane_loop: int
     ) -> Surroundings:
-        """What a body of a stage sees at some indices."""
+        """What the body of a stage sees at some indices; its reads come after ``leading`` arguments."""
 
         def extract(table: int, place: list[str], element: str) -> str:
-            access = tables[table]
-            return self.load(access, place, None)
+            return self.load(stage.tables[table], place, None)
 
         def lookup(table: int, value: str) -> str:
-            return write_lookup(self.text, self.arguments[tables[table].buffer], value, lanes, self.style)
+            return write_lookup(self.text, self.arguments[stage.tables[table].buffer], value, lanes, self.style)
 
-        return Surroundings(lanes, indices, lane_loop, self.number, extract, lookup)
+        narrow = frozenset(i for i, access in enumerate(stage.reads, leading) if self.is_narrow(access.buffer))
+        return Surroundings(lanes, indices, lane_loop, self.number, extract, lookup, self.style.arch, narrow)
+
+    def is_narrow(self, name: str) -> bool:
+        """Whether a buffer holds constant words of 0..32767 only."""
+        buffer = self.buffers[name]
+        if buffer.place is not Place.CONSTANT or buffer.element != "i32" or name not in self.values:
+            return False
+        values = np.frombuffer(self.values[name], "<i4")
+        return bool(values.size) and int(values.min()) >= 0 and int(values.max()) < NARROW
 
     def splat(self, scalar: str, element: str, lanes: int) -> str:
         return splat(self.text, scalar, element, lanes)

@@ -126,7 +126,7 @@ static u8 *reserve(u32 count) {
 }
 
 #define COUNTER(name, word)                                   \
-  static u32 name(void) {                                     \
+  u32 name(void) {                                     \
     register u32 value asm("r0");                             \
     asm volatile(".word " #word : "=r"(value) : : "memory");  \
     return value;                                             \

@@ -80,6 +80,7 @@ def object_code(name: str, ir: str, target: Target, *, want_assembly: bool) -> O
         module.data_layout = str(machine.target_data)
         module.verify()
         options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_unrolling = not target.is_hexagon  # kernels are unrolled as written; more only costs time there
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
         optimised = str(module) if want_assembly else ""
