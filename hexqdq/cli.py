@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 OUR_FAULT = 3
+COMPILE_PACKAGES = ("onnx", "onnx_ir", "onnxscript", "onnxruntime", "mlir", "llvmlite", "ziglang")
+"""What the extra ``compile`` brings, by import name."""
 
 app = typer.Typer(
     name="hexqdq",
@@ -51,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         os._exit(1)
     except Exception as error:
+        package = _missing_package(error)
+        if package is not None:
+            _fail(f"{package}: is not installed\n  next: pip install 'hexqdq[compile]'", UsageError.exit_code)
         next_step = "this is a fault of hexqdq; repeat with HEXQDQ_DEBUG=1 and report what it prints"
         _fail(f"{type(error).__name__}: {error}\n  next: {next_step}", OUR_FAULT)
     raise SystemExit(0)
@@ -226,6 +231,12 @@ def _fail(message: str, code: int) -> NoReturn:
         traceback.print_exc()
     typer.echo(f"error: {message}", err=True)
     raise SystemExit(code)
+
+
+def _missing_package(error: Exception) -> str | None:
+    """The package of the extra ``compile`` that an import did not find."""
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return name if name in COMPILE_PACKAGES else None
 
 
 def _pair(text: str, separator: str, form: str) -> tuple[str, str]:

@@ -79,6 +79,16 @@ def test_our_fault_exits_3_and_shows_more_on_demand(monkeypatch: pytest.MonkeyPa
     assert "Traceback" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("module", "code"), [("onnx_ir", 2), ("mlir.ir", 2), ("something_else", 3)])
+def test_a_missing_extra_is_named(module: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+    monkeypatch.setattr(cli, "_show", fail)
+    assert run("targets") == code
+    assert ("pip install 'hexqdq[compile]'" in capsys.readouterr().err) == (code == 2)
+
+
 def test_targets_and_ops_list_every_row(capsys: Captured) -> None:
     assert run("targets") == 0
     text = capsys.readouterr().out
