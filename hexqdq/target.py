@@ -56,14 +56,20 @@ def _hexagon(version: int, vtcm_mb: int, clock_ghz: float, *, hmx: bool = True) 
     )
 
 
-def _x86(name: str, cpu: str, flags: tuple[str, ...]) -> Target:
+_V3 = ("avx2", "fma", "bmi2", "f16c", "movbe")
+_V4 = ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+
+
+def _x86(
+    name: str, cpu: str, flags: tuple[str, ...], llvm_features: str = "", features: frozenset[str] = frozenset()
+) -> Target:
     return Target(
         name=name,
         arch="x86_64",
         triple="x86_64-unknown-linux-gnu",
         cpu=cpu,
-        llvm_features="",
-        features=frozenset({"simd"}),
+        llvm_features=llvm_features,
+        features=frozenset({"simd"}) | features,
         cpu_flags=frozenset(flags),
         source="x86-64 psABI micro-architecture levels",
     )
@@ -77,7 +83,8 @@ TARGETS: tuple[Target, ...] = (
     _hexagon(79, 8, 2.1),
     _hexagon(81, 8, 2.1),
     _x86("host-x86_64", "x86-64", ()),
-    _x86("host-x86_64-avx2", "x86-64-v3", ("avx2", "fma", "bmi2", "f16c", "movbe")),
+    _x86("host-x86_64-avx2", "x86-64-v3", _V3),
+    _x86("host-x86_64-vnni", "x86-64-v4", (*_V3, *_V4, "avx512_vnni"), "+avx512vnni", frozenset({"vnni"})),
     Target(
         name="host-aarch64",
         arch="aarch64",
