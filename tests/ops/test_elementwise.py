@@ -1,6 +1,8 @@
-"""Add, Relu and Clip on the ladder."""
+"""Sums, products, slopes, Relu and Clip on the ladder."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,6 +71,45 @@ def _clip(name: str, edges: tuple[Edge, Edge], clamp: Clamp = RELU6, shape: Shap
     )
 
 
+def _difference(name: str, edges: tuple[Edge, Edge], shapes: tuple[Shape, Shape], clamp: Clamp | None = None) -> Case:
+    low = edges[0].params.scale[0] * (edges[0].dtype.low - edges[0].zero_point)
+    high = edges[1].params.scale[0] * (edges[1].dtype.high - edges[1].zero_point)
+    return _binary(name, "Sub", edges, shapes, covering(low - 0.5 * high, high + 0.5, edges[0].dtype), clamp)
+
+
+def _product(name: str, edges: tuple[Edge, Edge], shapes: tuple[Shape, Shape], clamp: Clamp | None = None) -> Case:
+    reach = [edge.scale * max(edge.dtype.high - edge.zero_point, edge.zero_point - edge.dtype.low) for edge in edges]
+    result = covering(-0.6 * reach[0] * reach[1], 0.7 * reach[0] * reach[1], edges[0].dtype)
+    return _binary(name, "Mul", edges, shapes, result, clamp)
+
+
+def _binary(
+    name: str,
+    op_type: str,
+    edges: tuple[Edge, Edge],
+    shapes: tuple[Shape, Shape],
+    result: Edge,
+    clamp: Clamp | None = None,
+) -> Case:
+    a, b = (edge.tensor(key, shape) for key, edge, shape in zip("ab", edges, shapes, strict=True))
+    shape = np.broadcast_shapes(*shapes)
+    return Case(name, graph_of(QuantUnit("y_unit", op_type, (a, b), (result.tensor("y", shape),), {}, {}, clamp)))
+
+
+def _constant(case: Case, index: int) -> Case:
+    """The case with one operand constant."""
+    (unit,) = case.graph.units
+    tensor = unit.input(index)
+    values = np.random.default_rng(1).integers(tensor.dtype.low, tensor.dtype.high + 1, tensor.shape)
+    constants = {tensor.name: values.astype(tensor.dtype.numpy)}
+    return Case(case.name, graph_of(replace(unit, constants=constants)))
+
+
+def _slopes(name: str, edges: tuple[Edge, Edge], shapes: tuple[Shape, Shape], clamp: Clamp | None = None) -> Case:
+    return _binary(name, "PRelu", edges, shapes, Edge(edges[0].dtype, edges[0].scale * 0.8, edges[0].zero_point), clamp)
+
+
+SLOPE = Edge(QType.U8, 0.004, 100)
 U8_FINE = Edge(QType.U8, 0.03, 121)
 SQUARE = ((1, 8, 4, 5), (1, 8, 4, 5))
 CASES = (
@@ -92,6 +133,25 @@ CASES = (
     _with_constant("constant_rank_0", 1, (), ()),
     _with_constant("constant_of_higher_rank", 0, (2, 3, 4), (4,)),
     _twice(),
+    _difference("equal_scales", (U8, U8), SQUARE),
+    _difference("scales_differ", (U8, U8_LOW), SQUARE, RELU),
+    _difference("s8_ends", (S8_LOW, S8_HIGH), SQUARE),
+    _difference("broadcast_both", (U8, U8_LOW), ((2, 1, 4, 1), (1, 8, 1, 5))),
+    _constant(_difference("constant_left", (U8, U8_LOW), ((8, 1, 1), (1, 8, 3, 5))), 0),
+    _constant(_difference("constant_scalar", (U8, U8_LOW), ((1, 8, 3, 5), ())), 1),
+    _product("equal_scales", (U8, U8), SQUARE),
+    _product("gate", (U8, Edge(QType.U8, 1 / 256, 0)), ((1, 8, 4, 5), (1, 8, 1, 1)), RELU6),
+    _product("s8_ends", (S8_LOW, S8_HIGH), SQUARE),
+    _product("scales_far_apart", (U8, Edge(QType.U8, 1e-7, 3)), SQUARE),
+    _product("rank_0", (U8, U8_LOW), ((), ())),
+    _product("broadcast_both", (U8, U8_LOW), ((2, 1, 4, 1), (1, 8, 1, 5))),
+    _product("higher_rank", (U8, U8_LOW), ((5,), (2, 3, 5))),
+    _constant(_product("constant_channels", (U8, U8_LOW), ((1, 8, 3, 5), (8, 1, 1))), 1),
+    _constant(_product("constant_scalar", (S8, S8_LOW), ((1, 8, 3, 5), (1,))), 1),
+    _constant(_slopes("channels", (U8, SLOPE), ((1, 8, 3, 5), (8, 1, 1))), 1),
+    _constant(_slopes("one", (S8, Edge(QType.S8, 0.01, -20)), ((2, 8, 3), (1,))), 1),
+    _slopes("computed", (U8, SLOPE), SQUARE),
+    _slopes("clamped", (S8_HIGH, S8), ((1, 8, 4, 5), (8, 1, 5)), Clamp(-1.0, 0.5)),
     _clip("relu", (U8, U8_LOW), RELU),
     _clip("relu_s8", (S8, S8), RELU, (3, 7)),
     _clip("relu6", (U8, Edge(QType.U8, 6 / 255, 0))),
@@ -158,6 +218,32 @@ def test_sums(case: Case) -> None:
 @FEW
 @given(case=sums())
 def test_sums_compiled(case: Case, qemu: str) -> None:
+    climb_compiled(accepted(case))
+
+
+@st.composite
+def others(draw: st.DrawFn) -> Case:
+    """Sub and Mul of any shapes that broadcast, PRelu with slopes that do."""
+    dtype = draw(st.sampled_from((QType.U8, QType.S8)))
+    op_type = draw(st.sampled_from(("Sub", "Mul", "PRelu")))
+    shapes = draw(broadcast_pairs())
+    if op_type == "PRelu":
+        shapes = (np.broadcast_shapes(*shapes), shapes[1])
+    pair = (draw(edges(dtype)), draw(edges(dtype)))
+    case = _binary("drawn", op_type, pair, shapes, draw(edges(dtype)), draw(st.sampled_from((None, RELU6))))
+    return _constant(case, 1) if draw(st.booleans()) else case
+
+
+@pytest.mark.tosa
+@given(case=others())
+def test_others(case: Case) -> None:
+    climb(accepted(case))
+
+
+@pytest.mark.qemu
+@FEW
+@given(case=others())
+def test_others_compiled(case: Case, qemu: str) -> None:
     climb_compiled(accepted(case))
 
 
