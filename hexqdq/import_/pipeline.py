@@ -8,13 +8,16 @@ from pathlib import Path
 import onnx_ir as ir
 
 from hexqdq.errors import ModelError
+from hexqdq.import_.passes.affine import fold_affine
 from hexqdq.import_.passes.constants import lift_constants, remove_dead
+from hexqdq.import_.passes.fills import name_pad_fills
 from hexqdq.import_.passes.fold import fold_constants
 from hexqdq.import_.passes.identities import name_outputs, remove_identities
 from hexqdq.import_.passes.infer import infer_shapes
 from hexqdq.import_.passes.inline import inline_functions
 from hexqdq.import_.passes.names import name_nodes
 from hexqdq.import_.passes.pads import resolve_auto_pad
+from hexqdq.import_.passes.qoperators import convert_qoperators
 from hexqdq.import_.passes.upgrade import upgrade_opset
 from hexqdq.import_.product import ImportedModel, model_digest
 from hexqdq.import_.read import Source, read_model
@@ -39,9 +42,12 @@ STRUCTURE = (
 CANONICAL = (
     Pass("upgrade", "before anything reads attributes that older opsets spell otherwise", upgrade_opset),
     Pass("constants", "the upgrade writes Constant nodes; folding and inference read initializers", lift_constants),
+    Pass("qoperators", "before inference, which does not know the runtime's own ones", convert_qoperators),
     Pass("fold", "shapes become static where they are computed", _fold_until_stable),
     Pass("identities", "after inference, which tells the types of Casts", remove_identities),
     Pass("pads", "needs static shapes", resolve_auto_pad),
+    Pass("affine", "after identities, which may stand between a contraction and its normalization", fold_affine),
+    Pass("fills", "needs types", name_pad_fills),
     Pass("outputs", "after folding, which may leave a constant as an output", name_outputs),
     Pass("dead", "what folding left behind", remove_dead),
     Pass("node_names", "the upgrade may have made nameless nodes", name_nodes),
@@ -95,7 +101,7 @@ class _Origin:
         return {str(node.name): self._sources(node) for node in model.graph}
 
     def _sources(self, node: ir.Node) -> tuple[str, ...]:
-        if node.name in self._names:
-            return (str(node.name),)
+        """The node itself and the makers of its outputs: a node that others fold into takes over their outputs."""
+        own = [str(node.name)] if node.name in self._names else []
         makers = (self._makers.get(str(value.name)) for value in node.outputs)
-        return tuple(dict.fromkeys(maker for maker in makers if maker))
+        return tuple(dict.fromkeys([*own, *(maker for maker in makers if maker)]))

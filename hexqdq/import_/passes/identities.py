@@ -6,17 +6,22 @@ import onnx_ir as ir
 
 
 def remove_identities(model: ir.Model) -> int:
-    """Lets consumers read the input of such a node; one that only renames a graph output stays."""
+    """Lets consumers read the input of such a node; one between an input and an output of the graph stays."""
     removed = 0
     for node in list(model.graph):
         if not _is_identity(node):
             continue
         source, result = node.inputs[0], node.outputs[0]
         assert source is not None
-        if result.is_graph_output():
+        name, renames = result.name, result.is_graph_output()
+        if renames and (source.producer() is None or source.is_graph_output()):
             continue
-        ir.convenience.replace_all_uses_with(result, source)
+        if renames:
+            result.name = f"{name}_before_removal"
+        ir.convenience.replace_all_uses_with(result, source, replace_graph_outputs=renames)
         model.graph.remove(node, safe=True)
+        if renames:
+            source.name = name
         removed += 1
     return removed
 
