@@ -88,8 +88,10 @@ def slope_reference(unit: QuantUnit, inputs: Sequence[Array]) -> list[Array]:
 
 def _slopes_fit(unit: QuantUnit) -> str | None:
     data, slope = unit.input(0).shape, unit.input(1).shape
-    found = f"slopes {'x'.join(map(str, slope))} on {'x'.join(map(str, data))}"
-    return None if np.broadcast_shapes(data, slope) == data else found
+    sizes = zip(reversed(data), reversed(slope), strict=False)
+    if len(slope) <= len(data) and all(own in (1, size) for size, own in sizes):
+        return None
+    return f"slopes {'x'.join(map(str, slope))} on {'x'.join(map(str, data))}"
 
 
 SPECS = (

@@ -127,7 +127,8 @@ CONDITIONS: Mapping[str, Callable[[QuantUnit], QuantUnit]] = {
 def broken(unit: QuantUnit, limit: Limit) -> QuantUnit:
     """The unit changed in the one thing that the limit is about."""
     if isinstance(limit, DtypeIn):
-        return _replaced(limit.index, dtype=QType.S64)(unit)
+        other = QType.S64 if QType.S64 not in limit.types else QType.S32
+        return _replaced(limit.index, dtype=other)(unit)
     if isinstance(limit, RankIn):
         return _replaced(limit.index, shape=(1,) * (max(limit.ranks) + 1))(unit)
     if isinstance(limit, PerTensor):
