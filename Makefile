@@ -9,10 +9,10 @@ TEST_STAMP := .venv/.hexqdq-test
 demo: $(STAMP)
 	$(BIN)/hexqdq demo
 
-test: $(TEST_STAMP)
+test: lint
 	$(BIN)/python -m pytest -n auto
 
-test-all: $(TEST_STAMP)
+test-all: lint
 	$(BIN)/python -m pytest -n auto --all
 
 lint: $(TEST_STAMP)
