@@ -7,7 +7,7 @@ import pytest
 
 from hexqdq.errors import RescaleError
 from hexqdq.ops import OPS
-from hexqdq.ops.unit import Clamp, QuantUnit, Tensor
+from hexqdq.ops.unit import Array, Attribute, Clamp, QuantUnit, Tensor
 from hexqdq.qtypes import QType, QuantParams
 from hexqdq.target import DEFAULT_TARGET, find_target
 
@@ -18,12 +18,12 @@ def tensor(name: str, shape: tuple[int, ...], dtype: QType, scale: float, zero_p
     return Tensor(name, shape, dtype, QuantParams.per_tensor(dtype, scale, zero_point))
 
 
-def reals(values: np.ndarray, of: Tensor) -> np.ndarray:
+def reals(values: Array, of: Tensor) -> Array:
     assert of.params is not None
-    return (values.astype(np.float64) - of.params.zero_point[0]) * of.params.scale[0]
+    return np.asarray((values.astype(np.float64) - of.params.zero_point[0]) * of.params.scale[0])
 
 
-def worst_steps(result: np.ndarray, exact: np.ndarray, out: Tensor) -> float:
+def worst_steps(result: Array, exact: Array, out: Tensor) -> float:
     """Distance to the exact real value in output steps, saturation allowed for."""
     assert out.params is not None
     ideal = exact / out.params.scale[0] + out.params.zero_point[0]
@@ -61,7 +61,7 @@ def test_add_whose_scales_lose_an_operand_is_refused() -> None:
         OPS["Add"].check(unit)
 
 
-def conv_unit(group: int = 1, **attributes: object) -> QuantUnit:
+def conv_unit(group: int = 1, **attributes: Attribute) -> QuantUnit:
     rng = np.random.default_rng(5)
     x = tensor("x", (2, 4, 7, 6), QType.U8, 0.02, 100)
     weights = rng.integers(-127, 128, (8, 4 // group, 3, 3)).astype(np.int8)
@@ -71,7 +71,7 @@ def conv_unit(group: int = 1, **attributes: object) -> QuantUnit:
     product = QuantParams.per_channel(QType.S32, scales * np.float32(0.02), np.zeros(8, int), 0)
     b = Tensor("b", (8,), QType.S32, product)
     y = tensor("y", (2, 8, 7, 6), QType.U8, 0.05, 90)
-    defaults = {"pads": (1, 1, 1, 1), "strides": (1, 1), "group": group}
+    defaults: dict[str, Attribute] = {"pads": (1, 1, 1, 1), "strides": (1, 1), "group": group}
     return QuantUnit("conv", "Conv", (x, w, b), (y,), defaults | attributes, {"w": weights, "b": bias}, Clamp(0.0, 6.0))
 
 

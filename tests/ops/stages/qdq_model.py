@@ -54,7 +54,8 @@ class QdqWriter:
         inputs = [self._real(unit, tensor) if tensor is not None else "" for tensor in data]
         if len(unit.outputs) > 1:
             names = [f"{tensor.name}_real" for tensor in unit.outputs]
-            self.nodes.append(helper.make_node(unit.op_type, inputs, names, **dict(unit.attributes)))
+            attributes: dict[str, Any] = dict(unit.attributes)
+            self.nodes.append(helper.make_node(unit.op_type, inputs, names, **attributes))
         else:
             names = [self._operation(unit, inputs)]
         for name, tensor in zip(names, unit.outputs, strict=True):
