@@ -185,3 +185,22 @@ def _noise(value: Any) -> NDArray[Any]:
     generator, shape, dtype = np.random.default_rng(5), value.shape.numpy(), value.dtype.numpy()
     values = generator.uniform(0, 1, shape) if dtype.kind == "f" else generator.integers(0, 60, shape)
     return np.asarray(values, dtype)
+
+
+def test_an_identity_before_an_output_leaves_its_name() -> None:
+    model = parse("m (float[1,4] x) => (float[1,4] y, float[1,4] z) { h = Relu(x) y = Identity(h) z = Identity(x) }")
+    imported = import_model(model).model
+    assert [node.op_type for node in imported.graph] == ["Relu", "Identity"]
+    assert [value.name for value in imported.graph.outputs] == ["y", "z"]
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("float", np.float32), ("uint8", np.uint8)])
+def test_a_pad_says_what_it_fills_with(kind: str, dtype: type[np.generic]) -> None:
+    model = parse(f"m ({kind}[2,3] x) => ({kind}[2,5] y) {{ y = Pad(x, p) }}", p=np.array([0, 1, 0, 1]))
+    imported = import_model(model).model
+    (pad,) = imported.graph
+    fill = pad.inputs[2]
+    assert fill is not None and fill.const_value is not None
+    assert fill.const_value.numpy() == 0 and fill.const_value.numpy().dtype == dtype
+    feeds = {"x": np.ones((2, 3), dtype)}
+    assert np.array_equal(outputs(model, feeds)[0], outputs(imported, feeds)[0])
