@@ -10,6 +10,7 @@ from hexqdq.compile.dump import Dump
 from hexqdq.compile.kernels.style import style_of
 from hexqdq.compile.linalg.nest import Function
 from hexqdq.compile.linalg.pipeline import lower_to_nodes
+from hexqdq.compile.linalg.show import text_of
 from hexqdq.compile.objects.link import shared_object
 from hexqdq.compile.objects.llvm import llvm_ir, object_code
 from hexqdq.compile.product import CompiledModel, CompiledSegment, TosaSegment
@@ -75,6 +76,7 @@ def to_linalg(segment: AtTosa) -> AtLinalg:
     with segment.texts.kept_on_failure():
         function, text = lower_to_nodes(segment.tosa)
         segment.texts.write("linalg.mlir", text)
+        segment.texts.write("nodes.txt", text_of(function))
         verify_function(function)
     return AtLinalg(segment, function)
 
