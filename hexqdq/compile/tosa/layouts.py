@@ -42,22 +42,30 @@ class Layouts:
         return tuple(self._forms[name])
 
     def get(self, name: str, order: Order) -> Value:
-        """The value in ``order``."""
+        """The value in ``order``, from a form that only differs in axes of one element where there is one."""
         forms = self._forms[name]
         if order not in forms:
-            source_order, source = next(iter(forms.items()))
+            nearest = (item for item in forms.items() if _is_free(*item, order))
+            source_order, source = next(nearest, next(iter(forms.items())))
             forms[order] = instructions.reorder(self._builder, source, [source_order.index(index) for index in order])
         return forms[order]
 
     def common(self, names: Sequence[str]) -> Order:
-        """An order that the most of the values of one rank exist in already, the logical one among equals last."""
-        counts: dict[Order, int] = {}
-        for name in names:
-            for order in self._forms[name]:
-                counts[order] = counts.get(order, 0) + 1
-        return max(counts, key=lambda order: (counts[order], order != logical(len(order))))
+        """An order that the most of the values of one rank have without a transpose, ONNX's own among equals last."""
+        orders = dict.fromkeys(order for name in names for order in self._forms[name])
+
+        def free(order: Order) -> int:
+            return sum(any(_is_free(*item, order) for item in self._forms[name].items()) for name in names)
+
+        return max(orders, key=lambda order: (free(order), order != logical(len(order))))
 
     def alias(self, name: str, source: str, perm: Sequence[int]) -> None:
         """Make ``name`` the ONNX Transpose of ``source`` by ``perm`` without writing anything."""
         for order, value in self._forms[source].items():
             self.set(name, tuple(list(perm).index(index) for index in order), value)
+
+
+def _is_free(source_order: Order, source: Value, order: Order) -> bool:
+    """Whether a form lies in memory as the value in ``order`` would: axes of one element may stand anywhere."""
+    long = [axis for axis, size in zip(source_order, source.shape, strict=True) if size != 1]
+    return long == [axis for axis in order if axis in long]

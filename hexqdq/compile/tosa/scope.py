@@ -46,7 +46,7 @@ class Scope:
 
         It is ONNX's own where only constants have that rank.
         """
-        rank = len(unit.output.shape)
+        rank = len(unit.outputs[0].shape)
         full = [tensor.name for tensor in unit.variable_inputs() if len(tensor.shape) == rank]
         return (self.layouts.common(full) if full else logical(rank)) or (0,)
 

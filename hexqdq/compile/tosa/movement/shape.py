@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hexqdq.compile.tosa.layouts import Order, logical, permuted
+from hexqdq.compile.tosa.layouts import Order, channels_last, logical, permuted
 from hexqdq.compile.tosa.scope import Scope
 from hexqdq.ops.movement.shape import permutation
 from hexqdq.ops.unit import QuantUnit
@@ -38,7 +38,17 @@ def reshaped_order(before: Shape, after: Shape, order: Order) -> Order | None:
             return None
         waiting = waiting[len(axes) :]
         result += group[1]
-    return (*result, *(axis for axis in range(len(after)) if axis not in result))
+    return _named_order(after, result)
+
+
+def _named_order(shape: Shape, axes: list[int]) -> Order:
+    """An order whose long axes come as in ``axes``: ONNX's or channels last where one fits."""
+    rank = len(shape)
+    long = [axis for axis in axes if shape[axis] != 1]
+    for order in (logical(rank), channels_last(rank)) if rank > 2 else (logical(rank),):
+        if long == [axis for axis in order if shape[axis] != 1]:
+            return order
+    return (*axes, *(axis for axis in range(rank) if axis not in axes))
 
 
 def axis_groups(before: Shape, after: Shape) -> list[Group]:
