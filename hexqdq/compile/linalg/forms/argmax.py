@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from mlir.ir import AffineMapAttr, ArrayAttr, OpView
+from mlir.ir import AffineMapAttr, ArrayAttr, OpView, Value
 
-from hexqdq.compile.linalg.affine import access, extents
+from hexqdq.compile.linalg.affine import extents
+from hexqdq.compile.linalg.body import BodyReader
 from hexqdq.compile.linalg.forms.structured import depends, permuted
+from hexqdq.compile.linalg.fuse import composed
 from hexqdq.compile.linalg.nest import Access, Body, Instruction, Nest, Stage, dense_strides
 from hexqdq.compile.linalg.read import Reader, constant_body, tensor_type
 from hexqdq.errors import CompileError
 
 BODY = ("linalg.index", "arith.index_cast", "arith.cmpi", "arith.select", "arith.select", "linalg.yield")
-"""The operations of an argmax: its results are the index and the largest value so far."""
+"""The operations of an argmax: its results are the index and the largest value so far.
+
+Upstream may have fused arithmetic before them."""
 LOWEST = -(2**31)
 VALUE_BITS = {"i8": 8, "i16": 16}
 
@@ -21,31 +25,49 @@ def argmax(reader: Reader, op: OpView) -> None:
 
     So the first of equal values wins. Raises CompileError where operation or sizes are others.
     """
-    shape, element = tensor_type(op.operands[0])
     maps = [AffineMapAttr(item).value for item in ArrayAttr(op.attributes["indexing_maps"])]
-    loops = extents(maps[:1], [shape])
-    kept = [loop for loop in range(len(loops)) if depends(maps[1], loop)]
+    inputs = list(op.operands)[:-2]
+    loops = extents(maps[:-2], [tensor_type(value)[0] for value in inputs])
+    kept = [loop for loop in range(len(loops)) if depends(maps[-1], loop)]
     reduced = [loop for loop in range(len(loops)) if loop not in kept]
     body = tuple(item.operation.name for item in op.regions[0].blocks[0].operations)
-    if body != BODY or len(reduced) != 1 or len(list(op.results[1].uses)):
+    if body[-len(BODY) :] != BODY or len(reduced) != 1 or len(list(op.results[1].uses)):
         raise CompileError("linalg.generic", f"two results from {', '.join(body)}; expected an argmax")
+    order = (*kept, *reduced)
+    reads = [permuted(reader.read(value, each), order) for value, each in zip(inputs, maps, strict=False)]
+    values = Stage(value_body(op), tuple(reads))
+    element = values.body.type_of(values.body.result)
     last = loops[reduced[0]] - 1
     width = last.bit_length()
     if VALUE_BITS.get(element, 32) + width > 32:
         raise CompileError("linalg.generic", f"argmax of {element} over {last + 1} elements; expected fewer bits")
-    order = (*kept, *reduced)
-    result = tuple(loops[loop] for loop in kept)
-    source = permuted(access(reader.name(op.operands[0]), shape, maps[0]), order)
     output = reader.arena(op.results[0])
+    keys = Stage(key_body(element, len(kept), last, width), (Access("", ()),))
     nest = Nest(
         tuple(loops[loop] for loop in order),
         len(kept),
-        Access(output, dense_strides(result)),
+        Access(output, dense_strides(tuple(loops[loop] for loop in kept))),
         Stage(index_body(last, width)),
         Stage(constant_body("i32", LOWEST)),
-        Stage(key_body(element, len(kept), last, width), (source,)),
+        composed(values, keys, 0, 1),
     )
     reader.node("argmax", output, nest)
+
+
+def value_body(op: OpView) -> Body:
+    """What upstream fused before the comparison: the value that is compared, from the inputs."""
+    block = op.regions[0].blocks[0]
+    operations = list(block.operations)
+    bodies = BodyReader(list(block.arguments)[:-2], no_table)
+    for item in operations[: -len(BODY)]:
+        bodies.numbers[item.operation.results[0]] = bodies.operation(item)
+    result = bodies.value(operations[-len(BODY) + 2].operands[0])  # may append a constant
+    return Body(bodies.types, tuple(bodies.instructions), result)
+
+
+def no_table(value: Value) -> int:
+    """Refuses a body that looks values up."""
+    raise CompileError("linalg.generic", f"an argmax of what {value} holds; expected plain arithmetic")
 
 
 def key_body(element: str, loop: int, last: int, width: int) -> Body:
