@@ -53,6 +53,9 @@ class Layouts:
     def common(self, names: Sequence[str]) -> Order:
         """An order that the most of the values of one rank have without a transpose, ONNX's own among equals last."""
         orders = dict.fromkeys(order for name in names for order in self._forms[name])
+        rank = len(next(iter(orders)))
+        if rank > 2:
+            orders.setdefault(channels_last(rank))
 
         def free(order: Order) -> int:
             return sum(any(_is_free(*item, order) for item in self._forms[name].items()) for name in names)
