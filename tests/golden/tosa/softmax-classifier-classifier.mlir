@@ -19,17 +19,17 @@ module {
     %c16 = tosa.const_shape {values = dense<16> : tensor<2xindex>} : () -> !tosa.shape<2>
     %c17 = "tosa.const"() {values = dense<18> : tensor<1xi8>} : () -> tensor<1xi8>
     %c18 = tosa.const_shape {values = dense<[1, 1, 1, 16]> : tensor<4xindex>} : () -> !tosa.shape<4>
-    %c20 = "tosa.const"() {values = dense<[22080, 18045, 18539, 22515, 16762, 21720, 21358, 24782, 12116, 21635]> : tensor<10xi16>} : () -> tensor<10xi16>
-    %c21 = "tosa.const"() {values = dense<23> : tensor<10xi8>} : () -> tensor<10xi8>
-    %c22 = tosa.const_shape {values = dense<[1, 10]> : tensor<2xindex>} : () -> !tosa.shape<2>
-    %c23 = "tosa.const"() {values = dense<-128> : tensor<1xi8>} : () -> tensor<1xi8>
-    %c24 = "tosa.const"() {values = dense<[[[16777216], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0]]]> : tensor<1x256x1xi32>} : () -> tensor<1x256x1xi32>
-    %c25 = "tosa.const"() {values = dense<10> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
-    %c26 = "tosa.const"() {values = dense<1> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
-    %c27 = "tosa.const"() {values = dense<15> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
-    %c28 = "tosa.const"() {values = dense<2147483647> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
-    %c29 = "tosa.const"() {values = dense<21> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
-    %c30 = "tosa.const"() {values = dense<22> : tensor<1xi8>} : () -> tensor<1xi8>
+    %c19 = "tosa.const"() {values = dense<[22080, 18045, 18539, 22515, 16762, 21720, 21358, 24782, 12116, 21635]> : tensor<10xi16>} : () -> tensor<10xi16>
+    %c20 = "tosa.const"() {values = dense<23> : tensor<10xi8>} : () -> tensor<10xi8>
+    %c21 = tosa.const_shape {values = dense<[1, 10]> : tensor<2xindex>} : () -> !tosa.shape<2>
+    %c22 = "tosa.const"() {values = dense<-128> : tensor<1xi8>} : () -> tensor<1xi8>
+    %c23 = "tosa.const"() {values = dense<[[[16777216], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0]]]> : tensor<1x256x1xi32>} : () -> tensor<1x256x1xi32>
+    %c24 = "tosa.const"() {values = dense<10> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %c25 = "tosa.const"() {values = dense<1> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %c26 = "tosa.const"() {values = dense<15> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %c27 = "tosa.const"() {values = dense<2147483647> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %c28 = "tosa.const"() {values = dense<21> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %c29 = "tosa.const"() {values = dense<22> : tensor<1xi8>} : () -> tensor<1xi8>
     // stem_unit: Conv
     %0 = tosa.transpose %in0 {perms = array<i32: 0, 2, 3, 1>} : (tensor<1x3x8x8xi8>) -> tensor<1x8x8x3xi8>
     %1 = tosa.conv2d %0, %arg0, %arg1, %c0, %c1 {acc_type = i32, dilation = array<i64: 1, 1>, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>} : (tensor<1x8x8x3xi8>, tensor<8x3x3x3xi8>, tensor<8xi32>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x8x8x8xi32>
@@ -61,27 +61,27 @@ module {
     %22 = tosa.rescale %21, %c8, %c17, %c4, %c5 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x16xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x16xi8>
     // flat_unit: Flatten
     // logits_unit: Gemm
-    %25 = tosa.reshape %22, %c18 : (tensor<1x16xi8>, !tosa.shape<4>) -> tensor<1x1x1x16xi8>
-    %26 = tosa.conv2d %25, %arg8, %arg9, %c5, %c1 {acc_type = i32, dilation = array<i64: 1, 1>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>} : (tensor<1x1x1x16xi8>, tensor<10x1x1x16xi8>, tensor<10xi32>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x1x1x10xi32>
-    %27 = tosa.rescale %26, %c20, %c21, %c4, %c5 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = true, input_unsigned = false, output_unsigned = false} : (tensor<1x1x1x10xi32>, tensor<10xi16>, tensor<10xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x1x1x10xi8>
+    %24 = tosa.reshape %22, %c18 : (tensor<1x16xi8>, !tosa.shape<4>) -> tensor<1x1x1x16xi8>
+    %25 = tosa.conv2d %24, %arg8, %arg9, %c5, %c1 {acc_type = i32, dilation = array<i64: 1, 1>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>} : (tensor<1x1x1x16xi8>, tensor<10x1x1x16xi8>, tensor<10xi32>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x1x1x10xi32>
+    %26 = tosa.rescale %25, %c19, %c20, %c4, %c5 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = true, input_unsigned = false, output_unsigned = false} : (tensor<1x1x1x10xi32>, tensor<10xi16>, tensor<10xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x1x1x10xi8>
     // y_unit: Softmax
-    %29 = tosa.reshape %27, %c22 : (tensor<1x1x1x10xi8>, !tosa.shape<2>) -> tensor<1x10xi8>
-    %30 = tosa.rescale %29, %c8, %c5, %c23, %c4 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi8>, tensor<1xi16>, tensor<1xi8>, tensor<1xi8>, tensor<1xi32>) -> tensor<1x10xi32>
-    %31 = tosa.reduce_max %30 {axis = 1 : i32} : (tensor<1x10xi32>) -> tensor<1x1xi32>
-    %32 = tosa.sub %31, %30 : (tensor<1x1xi32>, tensor<1x10xi32>) -> tensor<1x10xi32>
-    %33 = tosa.gather %c24, %32 : (tensor<1x256x1xi32>, tensor<1x10xi32>) -> tensor<1x10x1xi32>
-    %34 = tosa.reshape %33, %c22 : (tensor<1x10x1xi32>, !tosa.shape<2>) -> tensor<1x10xi32>
-    %35 = tosa.reduce_sum %34 {axis = 1 : i32} : (tensor<1x10xi32>) -> tensor<1x1xi32>
-    %36 = tosa.clz %35 : (tensor<1x1xi32>) -> tensor<1x1xi32>
-    %37 = tosa.arithmetic_right_shift %34, %c25 {round = true} : (tensor<1x10xi32>, tensor<1x1xi32>) -> tensor<1x10xi32>
-    %38 = tosa.sub %36, %c26 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %39 = tosa.logical_left_shift %35, %38 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %40 = tosa.arithmetic_right_shift %39, %c27 {round = false} : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %41 = tosa.intdiv %c28, %40 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %42 = tosa.mul %37, %41, %c1 : (tensor<1x10xi32>, tensor<1x1xi32>, tensor<1xi8>) -> tensor<1x10xi32>
-    %43 = tosa.sub %c29, %36 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %44 = tosa.arithmetic_right_shift %42, %43 {round = true} : (tensor<1x10xi32>, tensor<1x1xi32>) -> tensor<1x10xi32>
-    %45 = tosa.rescale %44, %c8, %c30, %c4, %c23 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x10xi8>
-    return %45 : tensor<1x10xi8>
+    %28 = tosa.reshape %26, %c21 : (tensor<1x1x1x10xi8>, !tosa.shape<2>) -> tensor<1x10xi8>
+    %29 = tosa.rescale %28, %c8, %c5, %c22, %c4 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi8>, tensor<1xi16>, tensor<1xi8>, tensor<1xi8>, tensor<1xi32>) -> tensor<1x10xi32>
+    %30 = tosa.reduce_max %29 {axis = 1 : i32} : (tensor<1x10xi32>) -> tensor<1x1xi32>
+    %31 = tosa.sub %30, %29 : (tensor<1x1xi32>, tensor<1x10xi32>) -> tensor<1x10xi32>
+    %32 = tosa.gather %c23, %31 : (tensor<1x256x1xi32>, tensor<1x10xi32>) -> tensor<1x10x1xi32>
+    %33 = tosa.reshape %32, %c21 : (tensor<1x10x1xi32>, !tosa.shape<2>) -> tensor<1x10xi32>
+    %34 = tosa.reduce_sum %33 {axis = 1 : i32} : (tensor<1x10xi32>) -> tensor<1x1xi32>
+    %35 = tosa.clz %34 : (tensor<1x1xi32>) -> tensor<1x1xi32>
+    %36 = tosa.arithmetic_right_shift %33, %c24 {round = true} : (tensor<1x10xi32>, tensor<1x1xi32>) -> tensor<1x10xi32>
+    %37 = tosa.sub %35, %c25 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %38 = tosa.logical_left_shift %34, %37 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %39 = tosa.arithmetic_right_shift %38, %c26 {round = false} : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %40 = tosa.intdiv %c27, %39 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %41 = tosa.mul %36, %40, %c1 : (tensor<1x10xi32>, tensor<1x1xi32>, tensor<1xi8>) -> tensor<1x10xi32>
+    %42 = tosa.sub %c28, %35 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %43 = tosa.arithmetic_right_shift %41, %42 {round = true} : (tensor<1x10xi32>, tensor<1x1xi32>) -> tensor<1x10xi32>
+    %44 = tosa.rescale %43, %c8, %c29, %c4, %c22 {scale32 = false, rounding_mode = SINGLE_ROUND, per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x10xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x10xi8>
+    return %44 : tensor<1x10xi8>
   }
 }
