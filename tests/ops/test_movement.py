@@ -26,13 +26,14 @@ def movement(
     clamp: Clamp | None = None,
 ) -> QuantUnit:
     """A unit with constants of plain numbers after its data; None leaves a position empty."""
-    given_tensors = [
-        None if values is None else Tensor(name, values.shape, QType.from_numpy(values.dtype))
+    prefix = outputs[0].name
+    named = {name: f"{prefix}_{name}" for name in constants}
+    plain = [
+        None if values is None else Tensor(named[name], values.shape, QType.from_numpy(values.dtype))
         for name, values in constants.items()
     ]
-    held = {name: values for name, values in constants.items() if values is not None}
-    every = (*inputs, *given_tensors)
-    return QuantUnit("y_unit", op_type, every, tuple(outputs), attributes or {}, held, clamp)
+    held = {named[name]: values for name, values in constants.items() if values is not None}
+    return QuantUnit(f"{prefix}_unit", op_type, (*inputs, *plain), tuple(outputs), attributes or {}, held, clamp)
 
 
 def _ints(*numbers: int) -> Array:

@@ -11,11 +11,31 @@ from hexqdq.compile.tosa import LOWERINGS, lower_segment
 from hexqdq.errors import CompileError
 from hexqdq.ops import OPS
 from hexqdq.ops.unit import QuantUnit, UnitGraph
-from tests.ops import test_activation, test_conv, test_elementwise, test_matmul, test_pool, test_shape
+from tests.ops import (
+    test_activation,
+    test_conv,
+    test_elementwise,
+    test_matmul,
+    test_movement,
+    test_pool,
+    test_resize,
+    test_shape,
+)
 from tests.ops.cases import U8, Case, Geometry, Style, add_unit, conv_unit, graph_of, unary_unit
-from tests.ops.whole import graphs
+from tests.ops.whole import graphs, pyramids
 
-FAMILIES = (graphs, test_activation, test_conv, test_elementwise, test_matmul, test_pool, test_shape)
+FAMILIES = (
+    graphs,
+    pyramids,
+    test_activation,
+    test_conv,
+    test_elementwise,
+    test_matmul,
+    test_movement,
+    test_pool,
+    test_resize,
+    test_shape,
+)
 EVERY_CASE = tuple(case for family in FAMILIES for case in family.CASES)
 UPSTREAM = (
     "builtin.module(tosa-attach-target{{profiles=pro_int level={level}}},tosa-validate{{strict-op-spec-alignment}},"
@@ -32,8 +52,12 @@ TRANSPOSES = {
     "through": 0,
     "shared": 2,
     "broadcast": 2,
+    "pyramid": 3,
+    "focus": 2,
+    "detector_tail": 1,
+    "pooled_branch": 2,
 }
-"""What the border costs: NCHW in, NCHW out, and orders that a convolution cannot take."""
+"""What the border costs: NCHW in, NCHW out, orders that a convolution cannot take, pixels from channels."""
 
 
 def test_every_op_has_a_lowering() -> None:
@@ -56,7 +80,7 @@ def test_upstream_lowers_it(case: Case) -> None:
 
 @pytest.mark.parametrize("name", TRANSPOSES)
 def test_transposes_only_where_needed(name: str) -> None:
-    (graph,) = (graph for graph in graphs.GRAPHS if graph.name == name)
+    (graph,) = (graph for graph in (*graphs.GRAPHS, *pyramids.PYRAMIDS) if graph.name == name)
     assert lower_segment(graph).text.count("tosa.transpose") == TRANSPOSES[name]
 
 

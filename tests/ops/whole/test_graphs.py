@@ -6,7 +6,9 @@ import pytest
 
 from tests.ops.cases import Case
 from tests.ops.ladder import climb_compiled, climb_integers, sampled
-from tests.ops.whole.graphs import CASES
+from tests.ops.whole import graphs, pyramids
+
+CASES = (*graphs.CASES, *pyramids.CASES)
 
 
 @pytest.mark.tosa
