@@ -49,7 +49,7 @@ def write_contraction(writer: KernelWriter, function: Function, part: Contractio
         part = with_one_pixel(part)
     bias = function.values[part.bias] if part.bias else None
     packed = packed_weights(part, function.values[part.weights.buffer], bias)
-    micro = micro_kernel(writer.style)
+    micro = micro_kernel(writer.style, part.channels, packed.zero_point)
     tile = micro.tile(part.extents[-1], packed.blocks * BLOCK // micro.lanes)
     plan = Plan(part, micro, tile, packed)
     writer.packed("packed weights", packed.weights.tobytes())
@@ -75,6 +75,8 @@ def with_one_pixel(part: Contraction) -> Contraction:
 def write_sums(writer: KernelWriter, plan: Plan, indices: list[str]) -> None:
     """Every tile of channels of a tile of pixels, into the scratch rows."""
     text, tile, micro = writer.text, plan.tile, plan.micro
+    rows = [activation_row(writer, plan, indices, row) for row in range(tile.rows)]
+    corrections = zero_point_terms(writer, plan, rows)
     with text.loop(plan.columns.count) as columns:
         first = writer.chunk_start(plan.columns, columns.index)
         places = [vector_place(writer, plan, first, v) for v in range(tile.vectors)]
@@ -85,14 +87,27 @@ def write_sums(writer: KernelWriter, plan: Plan, indices: list[str]) -> None:
             for v in range(tile.vectors)
         ]
         sums = [micro.begin(text, start) for _ in range(tile.rows) for start in starts]
-        rows = [activation_row(writer, plan, indices, row) for row in range(tile.rows)]
         sums = write_taps(writer, plan, places, rows, sums)
         for row in range(tile.rows):
             for v in range(tile.vectors):
                 value = micro.end(text, sums[row * tile.vectors + v], starts[v])
+                if corrections:
+                    value = text.op(f"arith.addi {value}, {corrections[row]} : vector<{micro.lanes}xi32>")
                 offset = (row * plan.width + v * micro.lanes) * SUM_BYTES
                 target = text.pointer(writer.arguments[SCRATCH], [(first, micro.lanes * SUM_BYTES)], offset)
                 text.store(value, target, f"vector<{micro.lanes}xi32>", micro.lanes * SUM_BYTES)
+
+
+def zero_point_terms(writer: KernelWriter, plan: Plan, rows: list[str]) -> list[str]:
+    """What every pixel's sums lack, in all lanes: ``-(zero_point + offset) * sum(u)``; empty where that is 0."""
+    text, micro = writer.text, plan.micro
+    factor = -(plan.packed.zero_point + micro.offset)
+    if not factor:
+        return []
+    kind = f"vector<{micro.lanes}xi32>"
+    zeros = [text.constant(0, micro.accumulator) for _ in rows]
+    sums = [micro.total(text, value) for value in write_taps(writer, plan, [], rows, zeros)]
+    return [text.op(f"arith.muli {value}, {text.constant(factor, kind)} : {kind}") for value in sums]
 
 
 def vector_place(writer: KernelWriter, plan: Plan, first: str, vector: int) -> str:
@@ -121,10 +136,8 @@ def activation_row(writer: KernelWriter, plan: Plan, indices: list[str], row: in
 def tap_loops(plan: Plan) -> list[tuple[int, int]]:
     """(iterations, bytes of activation between them) of the reduction, the last over words; neighbours merged."""
     strides = plan.part.activation.strides[len(plan.part.extents) :]
-    loops = [(plan.packed.planes, 0)] if plan.packed.planes > 1 else []
-    loops += list(zip(plan.part.taps, strides, strict=True))
     merged: list[tuple[int, int]] = []
-    for extent, stride in loops:
+    for extent, stride in zip(plan.part.taps, strides, strict=True):
         if merged and merged[-1][1] == extent * stride:
             merged[-1] = (merged[-1][0] * extent, stride)
         elif extent > 1 or stride == 1:
@@ -177,11 +190,11 @@ def write_tap_loop(
 def write_products(
     writer: KernelWriter, plan: Plan, pointers: tuple[list[str], list[str]], sums: list[str]
 ) -> list[str]:
-    """One word of every row against one word of every vector."""
+    """One word of every row against one word of every vector, against ones where there are no vectors."""
     text, micro = writer.text, plan.micro
     buffer = writer.buffers[plan.part.activation.buffer]
     alignment = min(WORD, writer.alignment(replace(plan.part.activation, strides=(WORD,)), None))
-    weights = [micro.weights(text, place) for place in pointers[0]]
+    weights = [micro.weights(text, place) for place in pointers[0]] or [micro.ones(text)]
     results = []
     for row, pointer in enumerate(pointers[1]):
         word = text.load(pointer, "i32", alignment)

@@ -36,12 +36,14 @@ def best_tile(pixels: int, vectors: int, largest: Tile, accumulators: int) -> Ti
 class MicroKernel(Protocol):
     """Dot products of four activation bytes with four weights in every lane.
 
-    ``accumulator`` is the type that loops carry; ``begin`` makes one, ``end`` gives its sums as
-    ``lanes`` x i32. ``start`` points to the sums' first values.
+    ``accumulator`` is the type that loops carry; ``begin`` makes one and ``end`` gives its
+    ``lanes`` sums as i32, both told where the sums' first values are; ``total`` gives the sums of
+    an accumulator that began with zeros. ``dot4`` multiplies by weights plus ``offset``.
     """
 
     lanes: int
     accumulator: str
+    offset: int
 
     def tile(self, pixels: int, vectors: int) -> Tile: ...
 
@@ -53,16 +55,22 @@ class MicroKernel(Protocol):
     def weights(self, text: Text, pointer: str) -> str:
         """The weights of one word of every lane."""
 
+    def ones(self, text: Text) -> str:
+        """Weights that ``dot4`` multiplies by one."""
+
     def dot4(self, text: Text, accumulator: str, activation: str, weights: str) -> str: ...
+
+    def total(self, text: Text, accumulator: str) -> str: ...
 
     def end(self, text: Text, accumulator: str, start: str) -> str: ...
 
 
 class Hvx:
-    """Hexagon: 32 lanes of vrmpy, unsigned bytes in a scalar register against signed bytes in a vector."""
+    """Hexagon: 32 lanes of vrmpy, unsigned bytes against signed ones, both in vectors: one a packet."""
 
     lanes = 32
     accumulator = "vector<32xi32>"
+    offset = 0
 
     def tile(self, pixels: int, vectors: int) -> Tile:
         return best_tile(pixels, vectors, Tile(8, 5), accumulators=20)
@@ -76,6 +84,9 @@ class Hvx:
     def weights(self, text: Text, pointer: str) -> str:
         return text.load(pointer, self.accumulator, 128)
 
+    def ones(self, text: Text) -> str:
+        return text.constant(0x01010101, self.accumulator)
+
     def dot4(self, text: Text, accumulator: str, activation: str, weights: str) -> str:
         kind = self.accumulator
         return text.op(
@@ -83,8 +94,34 @@ class Hvx:
             f"({kind}, {kind}, {kind}) -> {kind}"
         )
 
+    def total(self, text: Text, accumulator: str) -> str:
+        return accumulator
+
     def end(self, text: Text, accumulator: str, start: str) -> str:
         return accumulator
+
+
+class HvxScalar(Hvx):
+    """Hexagon: activations in scalar registers against unsigned weights in vectors: two vrmpy a packet.
+
+    The weights' sign bit is flipped when they are loaded, which adds 128.
+    """
+
+    offset = 128
+
+    def activation(self, text: Text, word: str) -> str:
+        return word
+
+    def weights(self, text: Text, pointer: str) -> str:
+        signed = text.load(pointer, self.accumulator, 128)
+        return text.op(f"arith.xori {signed}, {text.constant(-0x7F7F7F80, self.accumulator)} : {self.accumulator}")
+
+    def dot4(self, text: Text, accumulator: str, activation: str, weights: str) -> str:
+        kind = self.accumulator
+        return text.op(
+            f'llvm.call_intrinsic "llvm.hexagon.V6.vrmpyub.acc.128B"({accumulator}, {weights}, {activation}) : '
+            f"({kind}, {kind}, i32) -> {kind}"
+        )
 
 
 class Vnni:
@@ -93,6 +130,7 @@ class Vnni:
     lanes = 16
     accumulator = "vector<16xi32>"
     bytes_ = "vector<64xi8>"
+    offset = 0
 
     def tile(self, pixels: int, vectors: int) -> Tile:
         return best_tile(pixels, vectors, Tile(8, 4), accumulators=24)
@@ -107,11 +145,17 @@ class Vnni:
     def weights(self, text: Text, pointer: str) -> str:
         return text.load(pointer, self.bytes_, 64)
 
+    def ones(self, text: Text) -> str:
+        return text.constant(1, self.bytes_)
+
     def dot4(self, text: Text, accumulator: str, activation: str, weights: str) -> str:
         kinds = f"({self.accumulator}, {self.bytes_}, {self.bytes_}) -> {self.accumulator}"
         return text.op(
             f'llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"({accumulator}, {activation}, {weights}) : {kinds}'
         )
+
+    def total(self, text: Text, accumulator: str) -> str:
+        return accumulator
 
     def end(self, text: Text, accumulator: str, start: str) -> str:
         return accumulator
@@ -122,6 +166,8 @@ class Pairs:
 
     A lane's accumulator is two partial sums side by side, added once at the end.
     """
+
+    offset = 0
 
     def __init__(self, lanes: int, registers: int) -> None:
         self.lanes = lanes
@@ -147,6 +193,9 @@ class Pairs:
         halves = text.op(f"arith.extsi {values} : vector<{count}xi8> to vector<{count}xi16>")
         return self.wide(text, halves)
 
+    def ones(self, text: Text) -> str:
+        return text.constant(1, vector("i32", 4 * self.lanes))
+
     def wide(self, text: Text, halves: str) -> str:
         count = 4 * self.lanes
         return text.op(f"arith.extsi {halves} : vector<{count}xi16> to vector<{count}xi32>")
@@ -157,8 +206,11 @@ class Pairs:
         pairs = self.added_pairs(text, products, count)
         return text.op(f"arith.addi {accumulator}, {pairs} : {self.accumulator}")
 
+    def total(self, text: Text, accumulator: str) -> str:
+        return self.added_pairs(text, accumulator, 2 * self.lanes)
+
     def end(self, text: Text, accumulator: str, start: str) -> str:
-        sums = self.added_pairs(text, accumulator, 2 * self.lanes)
+        sums = self.total(text, accumulator)
         kind = vector("i32", self.lanes)
         first = text.load(start, kind, 4 * self.lanes)
         return text.op(f"arith.addi {sums}, {first} : {kind}")
@@ -175,8 +227,12 @@ class Pairs:
         return text.op(f"arith.addi {even}, {odd} : {vector('i32', count // 2)}")
 
 
-def micro_kernel(style: Style) -> MicroKernel:
-    """The best micro-kernel that the style's target has."""
+def micro_kernel(style: Style, channels: int, zero_point: int) -> MicroKernel:
+    """The best micro-kernel that the style's target has for so many channels and a zero point of the weights.
+
+    Scalar activations on Hexagon need the sum of every pixel's activations, which two vectors of
+    channels or more are worth, or which a zero point needs anyway.
+    """
     if style.arch == "hexagon":
-        return Hvx()
+        return HvxScalar() if zero_point or channels > Hvx.lanes else Hvx()
     return Vnni() if style.has_vnni else Pairs(style.micro_lanes, style.registers)

@@ -19,11 +19,15 @@ WORD = 4
 
 @dataclass(frozen=True)
 class PackedWeights:
-    """``weights`` s8 [blocks, words, 32, 4], ``start`` s32 [blocks * 32]; ``planes`` weights add up to each one."""
+    """``weights`` s8 [blocks, words, 32, 4] and ``start`` s32 [blocks * 32].
+
+    A sum is ``start + sum(u * weight) - zero_point * sum(u)`` over unsigned activations ``u``;
+    ``zero_point`` is 0 where the weights less their zero point are still bytes.
+    """
 
     weights: NDArray[np.int8]
     start: NDArray[np.int32]
-    planes: int
+    zero_point: int
 
     @property
     def blocks(self) -> int:
@@ -35,41 +39,29 @@ class PackedWeights:
 
 
 def packed_weights(part: Contraction, weights: bytes, bias: bytes | None) -> PackedWeights:
-    """Weights less their zero point, and the accumulator's start.
+    """Weights in blocks, and the accumulator's start.
 
     Activations are read as unsigned bytes, ``u = a + 128``, so the sum of ``(a - zero_point) * w``
-    is that of ``u * w`` less ``(zero_point + 128) * sum(w)``, which the start contains.
+    is that of ``u * w`` less ``(zero_point + 128) * sum(w)``, which the start contains. Channels
+    that only fill a word count as zero: their weight is the zero point.
     """
     values = centred(part, weights)
-    planes = split(values)
     start = -(part.zero_point + 128) * values.reshape(part.channels, -1).sum(axis=1)
     if bias is not None:
         start = start + np.frombuffer(bias, "<i4")
-    wide = np.concatenate([np.pad(plane, channel_padding(part, plane.ndim)) for plane in planes], axis=1)
-    return PackedWeights(blocked(wide.reshape(part.channels, -1)), block_padded(start), len(planes))
+    fits = values.min() >= -128 and values.max() <= 127
+    zero_point = 0 if fits else part.weight_zero_point
+    padding = [(0, 0)] * (values.ndim - 1) + [(0, part.taps[-1] - part.depth)]
+    full = np.pad(values + zero_point, padding, constant_values=zero_point).astype(np.int8)
+    return PackedWeights(blocked(full.reshape(part.channels, -1)), block_padded(start), zero_point)
 
 
 def centred(part: Contraction, weights: bytes) -> NDArray[np.int64]:
-    """Weights [channels, first tap, *other taps] without their zero point."""
+    """Weights [channels, *taps] without their zero point."""
     source = np.frombuffer(weights, np.int8)[part.weights.offset :]
     shape = (part.channels, *part.taps[:-1], part.depth)
     values = as_strided(source, shape, part.weights.strides, writeable=False)
     return np.ascontiguousarray(values).astype(np.int64) - part.weight_zero_point
-
-
-def split(values: NDArray[np.int64]) -> list[NDArray[np.int8]]:
-    """Planes of s8 that add up to the values."""
-    planes: list[NDArray[np.int8]] = []
-    rest = values
-    while not planes or rest.any():
-        plane = np.minimum(np.maximum(rest, -128), 127)
-        planes.append(plane.astype(np.int8)[:, None])
-        rest = rest - plane
-    return planes
-
-
-def channel_padding(part: Contraction, rank: int) -> list[tuple[int, int]]:
-    return [(0, 0)] * (rank - 1) + [(0, part.taps[-1] - part.depth)]
 
 
 def blocked(values: NDArray[np.int8]) -> NDArray[np.int8]:
