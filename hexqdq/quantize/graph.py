@@ -55,7 +55,8 @@ def weight_axis(node: ir.Node) -> int | None:
         return 0 if "transB" in node.attributes and node.attributes["transB"].as_int() == 1 else 1
     if node.op_type == "MatMul":
         return 1 if weight.ndim == 2 else None
-    return spec.weight_axis
+    grouped = "group" in node.attributes and node.attributes["group"].as_int() != 1
+    return None if node.op_type == "ConvTranspose" and grouped else spec.weight_axis
 
 
 def bias_vector(values: NDArray[Any], channels: int) -> NDArray[Any] | None:
@@ -71,7 +72,7 @@ def output_channels(node: ir.Node) -> int:
     """Number of output channels of a contraction."""
     shape = node.outputs[0].shape
     assert shape is not None
-    return int(shape.numpy()[1 if node.op_type == "Conv" else -1])
+    return int(shape.numpy()[1 if node.op_type in ("Conv", "ConvTranspose") else -1])
 
 
 def bias_add(node: ir.Node) -> tuple[ir.Node, int] | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import onnx_ir as ir
 
 from hexqdq.import_.product import ImportedModel, model_digest
+from hexqdq.ops.spec import Trait
 from hexqdq.passes import Pass, run_passes
 from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.calibrate import Progress, Sample, calibrate
@@ -148,4 +149,5 @@ def _values(graph: ir.Graph) -> dict[str, ir.Value]:
 
 
 def _is_contraction(node: ir.Node) -> bool:
-    return node.op_type in ("Conv", "Gemm", "MatMul")
+    spec = spec_of(node)
+    return spec is not None and spec.trait is Trait.CONTRACTION
