@@ -65,10 +65,23 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def quantize(
     model: ModelPath,
     calib: Annotated[
-        Path, typer.Option("--calib", metavar="DATA", help="A folder of .npz files, or one stacked .npz.")
+        str,
+        typer.Option(
+            "--calib",
+            metavar="DATA",
+            help="A folder of .npz, .npy, pictures or test_data_set_*; a stacked .npz or .npy; or module:function.",
+        ),
     ],
     output: OutputPath = None,
     input_shape: InputShapes = None,
+    image_size: Annotated[
+        str | None, typer.Option(metavar="256 or 256x320", help="Pictures: shorter side, or HxW, before the crop.")
+    ] = None,
+    mean: Annotated[str | None, typer.Option(metavar="M or R,G,B", help="Pictures: taken off; 0 by default.")] = None,
+    std: Annotated[str | None, typer.Option(metavar="S or R,G,B", help="Pictures: divided by; 1 by default.")] = None,
+    white: Annotated[float | None, typer.Option(help="Pictures: white before --mean; 1 by default, or 255.")] = None,
+    layout: Annotated[str | None, typer.Option(help="Pictures: nchw or nhwc; told by the input's shape.")] = None,
+    channels: Annotated[str | None, typer.Option(help="Pictures: rgb (default) or bgr.")] = None,
     recipe: Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A recipe as JSON.")] = None,
     dump: DumpFolder = None,
     as_json: AsJson = False,
@@ -76,8 +89,10 @@ def quantize(
 ) -> None:
     """Calibrate a float model and write it with Q/DQ nodes."""
     from hexqdq.app import convert
+    from hexqdq.app.calibration.pictures import options_from_text
 
     path = output or model.with_suffix(".qdq.onnx")
+    pictures = options_from_text(image_size, mean, std, white, layout, channels)
     with _progress(quiet or as_json) as progress:
         result = convert.quantize_to_file(
             model,
@@ -85,6 +100,7 @@ def quantize(
             path,
             recipe=convert.read_recipe(recipe) if recipe else None,
             input_shapes=_shapes(input_shape),
+            pictures=pictures,
             dump=dump,
             progress=progress,
         )

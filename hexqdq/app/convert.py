@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hexqdq import driver
-from hexqdq.app.calibration import CalibrationSet, Signature
+from hexqdq.app.calibration.pictures import PictureOptions
+from hexqdq.app.calibration.signature import Signature
+from hexqdq.app.calibration.source import open_calibration
 from hexqdq.compile.product import CompiledModel
 from hexqdq.errors import UnsupportedError, UsageError
 from hexqdq.import_.product import ImportedModel
@@ -107,16 +109,17 @@ def compile_model(
 
 def quantize_to_file(
     model: Path,
-    calibration: Path,
+    calibration: str | Path,
     output: Path,
     *,
     recipe: Recipe | None = None,
     input_shapes: Shapes | None = None,
+    pictures: PictureOptions | None = None,
     dump: Path | None = None,
     progress: Progress | None = None,
 ) -> Quantized:
     """What ``hexqdq quantize`` does."""
-    outcome = _quantize(model, calibration, _Settings(recipe, input_shapes, dump, progress))
+    outcome = _quantize(model, calibration, _Settings(recipe, input_shapes, dump, progress, pictures))
     product: QdqModel = outcome.products["quantize"]
     return Quantized(_save(product, output), product, outcome.measures)
 
@@ -180,11 +183,14 @@ class _Settings:
     input_shapes: Shapes | None = None
     dump: Path | None = None
     progress: Progress | None = None
+    pictures: PictureOptions | None = None
 
 
 def _quantize(model: Model, calibration: str | Path | Iterable[driver.Feed], settings: _Settings) -> driver.Outcome:
     def feeds(imported: ImportedModel) -> Iterable[driver.Feed]:
-        return CalibrationSet(calibration, signature(imported)) if isinstance(calibration, str | Path) else calibration
+        if isinstance(calibration, str | Path):
+            return open_calibration(calibration, signature(imported), settings.pictures)
+        return calibration
 
     options = driver.Options(
         input_shapes=settings.input_shapes or {},

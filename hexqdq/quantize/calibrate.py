@@ -42,6 +42,8 @@ def calibrate(
         count = index + 1
         if progress is not None:
             progress(count, total)
+    if progress is not None and total is None:
+        progress(count, count)
     if not count:
         raise CalibrationError("calibration", "there are no samples", "give at least one; 50 to 200 are usual")
     return {name: _range(name, observer) for name, observer in observers.items()}

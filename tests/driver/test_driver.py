@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from hexqdq import driver
-from hexqdq.app.calibration import CalibrationSet
+from hexqdq.app.calibration.source import open_calibration
 from hexqdq.app.convert import signature
 from hexqdq.errors import ModelError, UsageError
 from hexqdq.import_.product import ImportedModel
@@ -19,8 +20,8 @@ def digits(root: Path) -> Path:
 
 
 def calibrated(digits: Path, **options: object) -> driver.Options:
-    def feeds(imported: ImportedModel) -> CalibrationSet:
-        return CalibrationSet(digits / "digits_calib.npz", signature(imported))
+    def feeds(imported: ImportedModel) -> Iterable[driver.Feed]:
+        return open_calibration(digits / "digits_calib.npz", signature(imported))
 
     return driver.Options(calibration=feeds, **options)  # type: ignore[arg-type]
 

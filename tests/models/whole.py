@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hexqdq import driver, numerics
-from hexqdq.app.calibration import CalibrationSet
+from hexqdq.app.calibration.source import open_calibration
 from hexqdq.app.convert import signature
 from hexqdq.app.session import InferenceSession
 from hexqdq.import_.product import ImportedModel
@@ -35,9 +35,9 @@ def build(model: Path, shapes: Mapping[str, tuple[int, ...]], calibration: Path 
     """Runs every stage; the whole model must be one segment."""
     import onnx_ir as ir
 
-    def feeds(imported: ImportedModel) -> CalibrationSet:
+    def feeds(imported: ImportedModel) -> Iterable[driver.Feed]:
         assert calibration is not None
-        return CalibrationSet(calibration, signature(imported))
+        return open_calibration(calibration, signature(imported))
 
     options = driver.Options(input_shapes=shapes, calibration=feeds if calibration else None)
     products = driver.run_stages(model, options).products

@@ -1,0 +1,1 @@
+"""Calibration data in every form that ``--calib`` takes, read as feeds one at a time."""
