@@ -171,6 +171,18 @@ def explain(
 
 
 @app.command()
+def inspect(
+    context: Annotated[Path, typer.Argument(metavar="CONTEXT", help="A context file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show what is in a context: edges, parts, steps, memory plan, code and every section."""
+    from hexqdq.app.inspect import inspect as inspect_context
+
+    inspection = inspect_context(context)
+    _show(inspection.to_json(), inspection.tables(), inspection.to_text(), as_json, quiet=False)
+
+
+@app.command()
 def demo(as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Quantize, compile and run the embedded digits model on every executor that is here."""
     from hexqdq.app.demo import run_demo
