@@ -313,6 +313,8 @@ def _made(head: ir.Node, op_type: str, group: _Group, outputs: Sequence[Tensor],
         clamp=group.clamp,
         source_nodes=tuple(sources),
     )
+    if not unit.variable_inputs():
+        raise Mismatch("its data are constant, so that there is nothing for the NPU to do at run time")
     return Match(unit, tuple(group.nodes), tuple(dict.fromkeys(group.dequantizers)))
 
 
