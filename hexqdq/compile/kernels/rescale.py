@@ -9,6 +9,7 @@ from hexqdq.compile.kernels.text import Text, vector
 REGISTER_LANES = 32
 """Words of an HVX register."""
 HALF_BITS = 16
+WORD_BITS = 32
 NARROW = 1 << 15
 """Multipliers below this one are 16-bit numbers to a vector unit of either sign."""
 
@@ -29,7 +30,7 @@ def write_rescale(text: Text, value: str, kind: str, factor: Factor, result: str
     """The product of ``value``, of element type ``kind``, as element type ``result``."""
     words = kind == factor.multiplier_type == result == "i32" and lanes and lanes % REGISTER_LANES == 0
     rest = (factor.shift_number or 0) - HALF_BITS
-    if arch == "hexagon" and words and factor.is_narrow and rest > 0:
+    if arch == "hexagon" and words and factor.is_narrow and 0 < rest < WORD_BITS:
         return narrow_hexagon(text, value, factor, rest, lanes)
     return in_64_bits(text, value, kind, factor, result, lanes)
 
