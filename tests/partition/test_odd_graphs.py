@@ -72,6 +72,7 @@ def test_whole_model_is_one_segment(name: str) -> None:
 REASONS = {
     "missing_q": ("Conv", "its float output 'c' is an output of the model; expected QuantizeLinear after it"),
     "float_read_twice": ("Conv", "its float output 'c' is read by QuantizeLinear 'QuantizeLinear_cq', Cos 'Cos_n'"),
+    "split_without_q": ("Split", "its float output 't' goes to Cos 'Cos_n'; expected QuantizeLinear"),
     "two_qs": ("Conv", "expected one QuantizeLinear"),
     "inside_and_outside": ("Sin", "Sin is not among the ops that the NPU has a form for"),
     "movement_with_other_parameters": ("Flatten", "input and output must share scale and zero point"),
