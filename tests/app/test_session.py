@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 import textwrap
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -202,25 +200,21 @@ def test_io_binding_refuses_what_does_not_fit(session: InferenceSession) -> None
 
 
 WITHOUT_TOOLS = """
-    import sys, time
+    import sys
     BLOCKED = ("mlir", "llvmlite", "ziglang", "onnx", "onnx_ir", "onnxscript", "onnxruntime")
     for name in BLOCKED:
         sys.modules[name] = None
     import numpy as np
-    begun = time.perf_counter()
     from hexqdq import InferenceSession
-    imported = time.perf_counter()
     session = InferenceSession(sys.argv[1], provider_options=[{"executor": sys.argv[4]}])
-    loaded = time.perf_counter()
     np.save(sys.argv[3], session.run(None, {"x": np.load(sys.argv[2])})[0])
     heavy = [name for name in sys.modules if name.partition(".")[0] in (*BLOCKED, "typer", "rich")]
     assert all(sys.modules[name] is None for name in heavy), heavy
-    print(imported - begun, loaded - imported)
 """
 
 
 @pytest.mark.parametrize("executor", ["reference", "host"])
-def test_it_loads_and_runs_without_the_tool_chain_and_fast(executor: str, tmp_path: Path) -> None:
+def test_it_loads_and_runs_without_the_tool_chain(executor: str, tmp_path: Path) -> None:
     objects = {host_targets()[0].object_key: build_object()} if executor == "host" else None
     context = file.write(conv_model(conv_segment(objects)), tmp_path / "model.ctx")
     np.save(tmp_path / "x.npy", sample_input())
@@ -230,18 +224,3 @@ def test_it_loads_and_runs_without_the_tool_chain_and_fast(executor: str, tmp_pa
     assert done.returncode == 0, done.stderr
     here = InferenceSession(context, provider_options=[{"executor": executor}]).run(None, {"x": sample_input()})
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), here[0], strict=True)
-    importing, loading = map(float, done.stdout.split())
-    print(f"{executor}: import {importing * 1e3:.1f} ms, load {loading * 1e3:.1f} ms")
-    assert importing < 1.0 and loading < 0.25
-
-
-def test_loading_a_large_context_takes_milliseconds(tmp_path: Path) -> None:
-    """25 MB of constants, their digest included."""
-    segment = dataclasses.replace(conv_segment(), constants=np.random.default_rng(0).bytes(25 << 20))
-    context = file.write(conv_model(segment), tmp_path / "large.ctx")
-    begun = time.perf_counter()
-    session = InferenceSession(context, provider_options=REFERENCE)
-    assert len(session.context.segments[0].constants) == 25 << 20
-    seconds = time.perf_counter() - begun
-    print(f"load {seconds * 1e3:.1f} ms")
-    assert seconds < 0.25
