@@ -32,6 +32,7 @@ CONSTANTS = {
     "six": np.array(6, np.float32),
     "zero": np.array(0, np.float32),
     "half": np.array(0.5, np.float32),
+    "slopes": np.array([0.1, 0.2, -0.1, 1.5], np.float32).reshape(4, 1, 1),
     "flat": np.array([1, 4], np.int64),
     "fours": np.array([4, 4], np.int64),
     "pads": np.array([0, 0, 2, 2, 0, 0, 2, 2], np.int64),

@@ -47,6 +47,17 @@ GRAPHS = {
     "pad_and_slice": f"""m ({IMAGE}) => (float[1,4,4,4] y) {{
         p = Pad (x, pads, half) s = Slice(p, two, eight, sides) y = Conv(s, w, b) }}""",
     "resize": f'm ({IMAGE}) => (float[1,4,10,10] y) {{ r = Resize <mode = "linear"> (x, , twice) y = Conv(r, w, b) }}',
+    "silu": f"""m ({IMAGE}) => (float[1,4,4,4] y) {{
+        c = Conv(x, w, b) s = Sigmoid(c) y = Mul(c, s) }}""",
+    "gate": f"""m ({IMAGE}) => (float[1,4,4,4] y) {{
+        c = Conv(x, w, b) p = GlobalAveragePool(c) s = HardSigmoid(p) y = Mul(c, s) }}""",
+    "difference": "m (float[2,5] x, float[2,5] v) => (float[2,5] y) { y = Sub(x, v) }",
+    "slopes": f"""m ({IMAGE}) => (float[1,4,4,4] y) {{
+        c = Conv(x, w, b) l = LeakyRelu(c) h = HardSwish(l) y = PRelu(h, slopes) }}""",
+    "pools": f"""m ({IMAGE}) => (float[1,3,3,3] y) {{
+        m = MaxPool <kernel_shape = [2, 2], strides = [1, 1]> (x)
+        a = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2]> (m) y = Tanh(a) }}""",
+    "mean": f"m ({IMAGE}) => (float[1,3,1,1] y) {{ y = ReduceMean <axes = [2, 3]> (x) }}",
     "input_read_by_float_op_too": "m (float[1,4] x) => (float[1,5] y, float[1,4] n) { y = MatMul(x, wm) n = Cos(x) }",
 }
 
@@ -223,3 +234,21 @@ def test_the_fill_of_a_pad_gets_the_parameters_of_the_data() -> None:
     data, fill = pad.inputs[0], pad.inputs[2]
     assert data is not None and fill is not None
     assert _parameters(data.producer(), qdq) == _parameters(fill.producer(), qdq)
+
+
+def test_argmax_reads_quantized_data_and_gives_integers() -> None:
+    qdq = quantized(f"m ({IMAGE}) => (int64[1,4,4] y) {{ c = Conv(x, w, b) y = ArgMax <axis = 1, keepdims = 0> (c) }}")
+    (argmax,) = (node for node in qdq.model.graph if node.op_type == "ArgMax")
+    (source,) = argmax.inputs
+    producer = source.producer() if source is not None else None
+    assert producer is not None and producer.op_type == "DequantizeLinear"
+    assert argmax.outputs[0] is qdq.model.graph.outputs[0] and qdq.decisions == ()
+
+
+@pytest.mark.parametrize(("op_type", "scale", "zero_point"), [("Sigmoid", 1 / 256, 0), ("Tanh", 1 / 128, 128)])
+def test_known_ranges_are_used_where_the_group_fits_them(op_type: str, scale: float, zero_point: int) -> None:
+    qdq = quantized(f"m (float[2,5] x) => (float[2,5] y) {{ y = {op_type}(x) }}")
+    (node,) = (node for node in qdq.model.graph if node.op_type == op_type)
+    quantizer = next(iter(node.outputs[0].uses())).node
+    values = [np.asarray(value.const_value) for value in quantizer.inputs[1:] if value is not None]
+    assert [float(value) for value in values] == [scale, zero_point]
