@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hexqdq.errors import CalibrationError
 from hexqdq.quantize.observers import METHODS
-from hexqdq.quantize.observers.base import Observer, Range
+from hexqdq.quantize.observers.base import Knobs, Observer, Range
 
 Array = NDArray[Any]
 Sample = Mapping[str, Array]
@@ -24,14 +24,19 @@ _IN_MEMORY_BYTES = 1 << 30
 
 
 def calibrate(
-    model: ir.Model, names: Sequence[str], samples: Iterable[Sample], method: str, progress: Progress | None = None
+    model: ir.Model,
+    names: Sequence[str],
+    samples: Iterable[Sample],
+    method: str,
+    progress: Progress | None = None,
+    knobs: Knobs = Knobs(),  # noqa: B008 - frozen
 ) -> dict[str, Range]:
     """The range of each named float value over the samples.
 
     Memory holds the activations of one sample. Raises CalibrationError where there is no sample,
     one does not fit the model's inputs, or a value is NaN or infinite.
     """
-    observers: dict[str, Observer] = {name: METHODS[method]() for name in names}
+    observers: dict[str, Observer] = {name: METHODS[method](knobs) for name in names}
     run = _Runner(model, names)
     total = len(samples) if isinstance(samples, Sized) else None
     count = 0

@@ -46,7 +46,7 @@ def quantize(
     recipe = recipe or Recipe()
     selection = select(imported.model.graph, recipe)
     made = plan(selection)
-    ranges = calibrate(imported.model, tuple(made.values), calibration, recipe.method, progress)
+    ranges = calibrate(imported.model, tuple(made.values), calibration, recipe.method, progress, recipe.knobs())
     return assemble(imported, recipe, ranges)
 
 

@@ -10,18 +10,22 @@ from typing import Any
 from hexqdq.errors import UsageError
 from hexqdq.qtypes import QType
 from hexqdq.quantize.observers import METHODS
+from hexqdq.quantize.observers.base import Knobs
 
 ACTIVATION_TYPES = (QType.U8, QType.S8)
 WEIGHT_TYPES = (QType.S8,)
+BINS = (512, 1 << 20)
+"""Fewest and most bins of a histogram: two per level of 8 bits, and 8 MB."""
 
 
 @dataclass(frozen=True)
 class Recipe:
     """How to quantize; the defaults suit convolutional networks.
 
-    ``method`` names an observer. ``activations`` and ``weights`` are element types; weights are
-    symmetric, per output channel where ``per_channel``. ``keep_float`` lists nodes by name that are
-    not quantized. Raises UsageError where a choice is unknown.
+    ``method`` names an observer; ``percentile``, ``mse_power`` and ``histogram_bins`` are its knobs.
+    ``activations`` and ``weights`` are element types; weights are symmetric, per output channel where
+    ``per_channel``. ``keep_float`` lists nodes by name that are not quantized. Raises UsageError where
+    a choice is unknown.
     """
 
     method: str = "minmax"
@@ -29,6 +33,9 @@ class Recipe:
     weights: QType = QType.S8
     per_channel: bool = True
     keep_float: tuple[str, ...] = ()
+    percentile: float = Knobs.percentile
+    mse_power: float = Knobs.mse_power
+    histogram_bins: int = Knobs.histogram_bins
 
     def __post_init__(self) -> None:
         _require("method", self.method, tuple(METHODS))
@@ -38,6 +45,16 @@ class Recipe:
             raise UsageError("recipe option 'per_channel'", f"is {self.per_channel!r}; expected true or false")
         if not isinstance(self.keep_float, tuple) or not all(isinstance(name, str) for name in self.keep_float):
             raise UsageError("recipe option 'keep_float'", f"is {self.keep_float!r}; expected a tuple of node names")
+        _require_number("percentile", self.percentile, 50, 100)
+        _require_number("mse_power", self.mse_power, 1, 8)
+        _require_number("histogram_bins", self.histogram_bins, *BINS)
+        if not isinstance(self.histogram_bins, int):
+            raise UsageError("recipe option 'histogram_bins'", f"is {self.histogram_bins!r}; expected a whole number")
+
+    def knobs(self) -> Knobs:
+        """What the observers of the recipe are told."""
+        levels = self.activations.high - self.activations.low + 1
+        return Knobs(self.percentile, self.mse_power, self.histogram_bins, levels)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -46,6 +63,9 @@ class Recipe:
             "weights": self.weights.label,
             "per_channel": self.per_channel,
             "keep_float": list(self.keep_float),
+            "percentile": self.percentile,
+            "mse_power": self.mse_power,
+            "histogram_bins": self.histogram_bins,
         }
 
     @classmethod
@@ -73,6 +93,11 @@ def _type(name: str, label: object) -> QType:
             return member
     valid = ACTIVATION_TYPES if name == "activations" else WEIGHT_TYPES
     raise UsageError(f"recipe option {name!r}", f"is {label!r}; expected one of {', '.join(t.label for t in valid)}")
+
+
+def _require_number(name: str, value: object, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise UsageError(f"recipe option {name!r}", f"is {value!r}; expected a number from {low} to {high}")
 
 
 def _require(name: str, value: object, valid: tuple[object, ...]) -> None:

@@ -13,7 +13,7 @@ from hexqdq.quantize.recipe import Recipe
 
 
 def test_round_trip() -> None:
-    recipe = Recipe(activations=QType.S8, per_channel=False, keep_float=("a", "b"))
+    recipe = Recipe(activations=QType.S8, per_channel=False, keep_float=("a", "b"), method="mse", mse_power=3.5)
     assert Recipe.from_json(json.loads(recipe.to_text())) == recipe
     assert Recipe.from_json({}) == Recipe()
 
@@ -21,13 +21,17 @@ def test_round_trip() -> None:
 @pytest.mark.parametrize(
     "data, sentence",
     [
-        ({"method": "median"}, "'method': is 'median'; expected one of minmax"),
+        ({"method": "median"}, "'method': is 'median'; expected one of minmax, average, percentile, entropy, mse"),
         ({"activations": "u16"}, "'activations': is 'u16'; expected one of u8, s8"),
         ({"activations": "u7"}, "'activations': is 'u7'; expected one of u8, s8"),
         ({"weights": "u8"}, "'weights': is 'u8'; expected one of s8"),
         ({"per_channel": "yes"}, "'per_channel': is 'yes'; expected true or false"),
+        ({"percentile": 101}, "'percentile': is 101; expected a number from 50 to 100"),
+        ({"mse_power": "two"}, "'mse_power': is 'two'; expected a number from 1 to 8"),
+        ({"histogram_bins": 1000.5}, "'histogram_bins': is 1000.5; expected a whole number"),
+        ({"histogram_bins": 100}, "'histogram_bins': is 100; expected a number from 512 to 1048576"),
         ({"keep_float": [1]}, "'keep_float': is (1,)"),
-        ({"bits": 8}, "'name': is 'bits'; expected one of activations, keep_float"),
+        ({"bits": 8}, "'name': is 'bits'; expected one of activations, histogram_bins, keep_float"),
     ],
 )
 def test_unknown_choice_lists_the_valid_ones(data: dict[str, Any], sentence: str) -> None:

@@ -1,9 +1,11 @@
-"""What calibration asks of an observer."""
+"""What calibration asks of an observer, and the knobs of all methods."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from hexqdq.errors import CalibrationError
@@ -11,24 +13,58 @@ from hexqdq.errors import CalibrationError
 Array = NDArray[Any]
 Range = tuple[float, float]
 
+ORDER_TOLERANCE = 2.0**-40
+"""What the order or a split of the samples may change, as a share of the largest magnitude seen."""
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What methods can be told; each reads its own.
+
+    ``percentile``: the share of values in percent that the range keeps, the rest is cut on both sides
+    alike. ``mse_power``: the power of the error that mse sums. ``histogram_bins``: per tensor.
+    ``levels``: of the element type that the range is for.
+    """
+
+    percentile: float = 99.99
+    mse_power: float = 2.0
+    histogram_bins: int = 8192
+    levels: int = 256
+
 
 class Observer(Protocol):
     """Sees a tensor's values sample by sample and keeps what it needs for a range, not the values.
 
-    Neither the order of the samples nor a split into merged observers changes the range of a
-    method that is not defined by order.
+    Neither the order of the samples nor a split into merged observers changes the range by more than
+    ORDER_TOLERANCE.
     """
 
+    def __init__(self, knobs: Knobs = ...) -> None: ...
+
     def update(self, values: Array) -> None:
-        """Takes the finite values of one sample; an empty array changes nothing."""
+        """Takes the values of one sample; what is not finite is left out, an empty array changes nothing."""
 
     def merge(self, other: Observer) -> None:
-        """Takes what another observer of the same method has seen."""
+        """Takes what another observer of the same method and knobs has seen."""
 
     def range(self) -> Range:
-        """(low, high); raises CalibrationError where no value was seen."""
+        """(low, high), inside the values seen; raises CalibrationError where there was none."""
+
+
+def finite(values: Array) -> Array:
+    """The finite values [count]."""
+    flat: Array = values.reshape(-1)
+    if not flat.size or (np.isfinite(flat.min()) and np.isfinite(flat.max())):
+        return flat
+    kept: Array = flat[np.isfinite(flat)]
+    return kept
 
 
 def empty(method: str) -> CalibrationError:
     """The error of an observer that saw nothing."""
     return CalibrationError(f"{method} observer", "saw no values", "calibrate with a sample that is not empty")
+
+
+def unlike(method: str, other: object) -> CalibrationError:
+    """The error of an observer that is to take in one of another method or other knobs."""
+    return CalibrationError(f"{method} observer", f"cannot take in a {type(other).__name__}", "merge equal observers")

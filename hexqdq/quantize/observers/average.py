@@ -1,0 +1,39 @@
+"""Moving average: the mean of the samples' smallest and the mean of their largest values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from hexqdq.quantize.observers.base import Knobs, Observer, Range, empty, finite, unlike
+
+
+class MovingAverage:
+    """The range [mean of minima, mean of maxima], every sample weighing the same.
+
+    A cumulative average: an exponential one would weigh the last samples most and so depend on their
+    order. Cuts what only few samples reach; wrong where those matter.
+    """
+
+    def __init__(self, knobs: Knobs = Knobs()) -> None:  # noqa: B008 - frozen
+        self._count, self._low, self._high = 0, 0.0, 0.0
+
+    def update(self, values: NDArray[Any]) -> None:
+        kept = finite(values)
+        if kept.size:
+            self._count += 1
+            self._low += float(kept.min())
+            self._high += float(kept.max())
+
+    def merge(self, other: Observer) -> None:
+        if not isinstance(other, MovingAverage):
+            raise unlike("average", other)
+        self._count += other._count
+        self._low += other._low
+        self._high += other._high
+
+    def range(self) -> Range:
+        if not self._count:
+            raise empty("average")
+        return self._low / self._count, self._high / self._count
