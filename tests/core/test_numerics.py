@@ -155,3 +155,20 @@ def test_invalid_parameters_are_refused(scale: tuple[float, ...], zero_point: tu
 def test_parameters_survive_json() -> None:
     params = QuantParams.per_channel(QType.S8, np.array([0.1, 3e-9], np.float32), np.array([0, -3]), 0)
     assert QuantParams.from_json(params.to_json()) == params
+
+
+def test_exp_has_forty_digits() -> None:
+    expected = Fraction("2.718281828459045235360287471352662497757")
+    assert abs(numerics.exp(Fraction(1)) - expected) < Fraction(1, 10**38)
+    assert numerics.exp(Fraction(10**9)) == numerics.exp(Fraction(1000))
+
+
+def test_a_table_rounds_half_to_even_and_saturates() -> None:
+    source, result = QuantParams.per_tensor(QType.S8, 0.5, 0), QuantParams.per_tensor(QType.U8, 1.0, 10)
+    values = numerics.table(lambda x: x, source, result)
+    assert values[128 : 128 + 8].tolist() == [10, 10, 11, 12, 12, 12, 13, 14]
+    assert values[0] == 0 and numerics.table(lambda x: 1000 * x, source, result)[-1] == 255
+
+
+def test_nearest_quotients_round_halves_up() -> None:
+    assert numerics.nearest_quotients(12, np.array([1, 5, 6, 7, 8])).tolist() == [12, 2, 2, 2, 2]
