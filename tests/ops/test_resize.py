@@ -63,6 +63,8 @@ CASES = (
     _resize("to_sizes", (1, 2, 5, 7), None, (1, 2, 13, 3), place="align_corners", choice="round_prefer_ceil"),
     _resize("many_runs", (1, 2, 30, 3), None, (1, 2, 47, 3), place="asymmetric", choice="floor"),
     _resize("channels_too", (2, 3, 2, 2), (1, 2, 3, 1), place="asymmetric", choice="floor"),
+    _resize("near_ties", (1, 1, 14, 7), (1, 1, 1.2, 0.6), place="asymmetric", choice="round_prefer_ceil"),
+    _resize("same_shape", (1, 1, 7, 5), (1, 1, 1.1, 1.05), place="tf_half_pixel_for_nn", choice="floor"),
     _resize("tf", (1, 1, 4, 4), (1, 1, 1.75, 2), place="tf_half_pixel_for_nn", choice="floor"),
     _resize("linear_of_rank_2", (5, 6), (2, 2), mode="linear"),
     _linear("up_2", (1, 3, 4, 5), (1, 1, 2, 2)),
@@ -98,8 +100,12 @@ def drawn(draw: st.DrawFn) -> Case:
     known = [place for place in EXACT if mode == "nearest" or place != "tf_half_pixel_for_nn"]
     place, choice = draw(st.sampled_from(known)), draw(st.sampled_from(tuple(NEAREST)))
     edge = draw(st.sampled_from(EDGES))
-    sizes = (*shape[:2], draw(st.integers(1, 20)), draw(st.integers(1, 20)))
-    return _resize("drawn", shape, None, sizes, mode, place, choice, (edge, edge))
+    if draw(st.booleans()):
+        sizes = (*shape[:2], draw(st.integers(1, 20)), draw(st.integers(1, 20)))
+        return _resize("drawn", shape, None, sizes, mode, place, choice, (edge, edge))
+    factor = st.sampled_from((0.3, 0.5, 0.6, 0.75, 1.0, 1.1, 1.2, 1.5, 2.0, 2.2, 3.0))
+    height, width = (max(draw(factor), 1 / size + 1e-3) for size in shape[2:])
+    return _resize("drawn", shape, (1, 1, height, width), None, mode, place, choice, (edge, edge))
 
 
 @pytest.mark.tosa

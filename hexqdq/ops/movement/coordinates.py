@@ -64,7 +64,7 @@ def exact_positions(axis: Axis, transformation: str) -> list[Fraction]:
 
 
 def float_positions(axis: Axis, transformation: str) -> NDArray[np.float32]:
-    """The same in float32 arithmetic, in onnxruntime's order: it decides ties of nearest."""
+    """The same in onnxruntime's float32 arithmetic and order, which decides near the borders of elements."""
     x, half, scale = np.arange(axis.after, dtype=np.float32), np.float32(0.5), np.float32(axis.scale)
     if transformation == "asymmetric":
         return x / scale
@@ -75,25 +75,32 @@ def float_positions(axis: Axis, transformation: str) -> NDArray[np.float32]:
         return (x + half) / scale
     if transformation == "pytorch_half_pixel" and axis.after == 1:
         return x * 0
-    offset = np.float32(0)
     if transformation == "half_pixel_symmetric":
         adjustment = np.float32(axis.after) / (scale * np.float32(axis.before))
         offset = np.float32(axis.before) / np.float32(2) * (np.float32(1) - adjustment)
-    return np.asarray(offset + ((x + half) / scale - half), np.float32)
+        wide = np.float64(offset) + (x.astype(np.float64) + 0.5) / np.float64(scale) - 0.5
+        return wide.astype(np.float32)
+    return (x + half) / scale - half
 
 
-def _round_prefer_ceil(x: float) -> int:
+TIE = 1e-6
+"""Positions this near to the middle between two elements count as a tie."""
+
+
+def _round(x: float, up: bool) -> int:
+    """The nearest element, of two equally near ones the upper where ``up``."""
     whole = math.floor(x)
-    return whole + (x - whole >= 0.5)
+    distance = x - whole - 0.5
+    return whole + (up if abs(distance) < TIE else distance > 0)
 
 
 NEAREST: Mapping[str, Callable[[float], int]] = {
-    "round_prefer_floor": lambda x: math.ceil(x - 0.5),
-    "round_prefer_ceil": _round_prefer_ceil,
+    "round_prefer_floor": lambda x: _round(x, False),
+    "round_prefer_ceil": lambda x: _round(x, True),
     "floor": math.floor,
     "ceil": math.ceil,
 }
-"""ONNX's ways from a real position to an element; positions are float32, on which these sums are exact."""
+"""ONNX's ways from a real position to an element."""
 
 
 def nearest(axis: Axis, transformation: str, mode: str) -> Indices:

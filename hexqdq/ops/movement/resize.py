@@ -30,12 +30,15 @@ def is_linear(unit: QuantUnit) -> bool:
 
 
 def axes(unit: QuantUnit) -> tuple[Axis, ...]:
-    """Every axis of the input with its scale; those that the model does not name stay whole."""
+    """Every axis of the input with its scale; those that the model does not name stay whole.
+
+    All of them do where no size changes, whatever the scales: the runtime copies then.
+    """
     before, after = unit.input(0).shape, unit.output.shape
     named = unit.attributes.get("axes")
     positions = axes_of(named if isinstance(named, tuple) else None, len(before))  # type: ignore[arg-type]
     result = [Axis.of_size(old, new) for old, new in zip(before, after, strict=True)]
-    if unit.has_input(2) and unit.constant(2).size:
+    if before != after and unit.has_input(2) and unit.constant(2).size:
         for axis, scale in zip(positions, unit.constant(2).reshape(-1), strict=True):
             result[axis] = Axis.of_scale(before[axis], after[axis], float(scale))
     return tuple(result)
