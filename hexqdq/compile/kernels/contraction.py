@@ -101,13 +101,23 @@ def write_sums(writer: KernelWriter, plan: Plan, indices: list[str]) -> None:
 def zero_point_terms(writer: KernelWriter, plan: Plan, rows: list[str]) -> list[str]:
     """What every pixel's sums lack, in all lanes: ``-(zero_point + offset) * sum(u)``; empty where that is 0."""
     text, micro = writer.text, plan.micro
-    factor = -(plan.packed.zero_point + micro.offset)
-    if not factor:
+    if not plan.packed.zero_point + micro.offset:
         return []
-    kind = f"vector<{micro.lanes}xi32>"
+    factor = zero_point_factor(writer, plan)
     zeros = [text.constant(0, micro.accumulator) for _ in rows]
     sums = [micro.total(text, value) for value in write_taps(writer, plan, [], rows, zeros)]
-    return [text.op(f"arith.muli {value}, {text.constant(factor, kind)} : {kind}") for value in sums]
+    return [text.op(f"arith.muli {value}, {factor} : vector<{micro.lanes}xi32>") for value in sums]
+
+
+def zero_point_factor(writer: KernelWriter, plan: Plan) -> str:
+    """``-(zero_point + offset)`` in all lanes; the zero point is the model's, kernels that differ in it are one."""
+    text, micro = writer.text, plan.micro
+    kind = f"vector<{micro.lanes}xi32>"
+    offset = text.constant(-micro.offset, kind)
+    if not plan.packed.zero_point:
+        return offset
+    scalar = writer.number(-plan.packed.zero_point, "i32")
+    return text.hoisted(f"arith.addi {writer.splat(scalar, 'i32', micro.lanes)}, {offset} : {kind}")
 
 
 def vector_place(writer: KernelWriter, plan: Plan, first: str, vector: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from mlir.ir import BlockArgument, DenseIntElementsAttr, OpView, RankedTensorType, Value
+from numpy.typing import NDArray
 
 from hexqdq.compile.linalg.affine import access
 from hexqdq.compile.linalg.body import type_name
@@ -57,6 +58,12 @@ class Reader:
         name = self.add(Buffer(f"k{len(self.buffers)}", shape, element, Form.RAW, Place.CONSTANT))
         self.values[name] = np.broadcast_to(values.reshape(-1), (int(np.prod(shape)),)).tobytes()
         self.names[value] = name
+
+    def held(self, values: NDArray[Any], element: str) -> str:
+        """Values made while reading as a constant buffer."""
+        name = self.add(Buffer(f"k{len(self.buffers)}", values.shape, element, Form.RAW, Place.CONSTANT))
+        self.values[name] = values.tobytes()
+        return name
 
     def name(self, value: Value) -> str:
         """The buffer of a tensor value; a filled tensor is written when it is first read."""

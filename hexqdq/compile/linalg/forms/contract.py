@@ -14,9 +14,7 @@ from hexqdq.compile.linalg.forms.structured import Structured, generic, permuted
 from hexqdq.compile.linalg.nest import (
     Access,
     Body,
-    Buffer,
     Contraction,
-    Form,
     Instruction,
     Nest,
     Place,
@@ -127,30 +125,35 @@ def channel_tap(form: Structured, roles: Roles, left: Access) -> int | None:
 def depthwise(reader: Reader, form: Structured, roles: Roles, left: Access, right: Access) -> Nest | None:
     """A sum per channel over unsigned activation bytes; the zero point's share is where the sum starts.
 
-    Products of u8 and s8 fit 16 bits, which vector units multiply at twice the rate of 32.
+    Products of u8 and s8 fit 16 bits, which vector units multiply at twice the rate of 32. Weights
+    with a zero point are stored without it, as 16 bits.
     """
     channel = roles.shared[0]
     zero_point, weight_zero_point = zero_points(form)
     order = (*roles.pixels, channel)
-    if weight_zero_point or left.strides[channel] != 1 or not in_output_order(form, order):
+    if left.strides[channel] != 1 or not in_output_order(form, order):
         return None
-    weights = permuted(right, (channel, *roles.taps))
     sizes = tuple(form.extents[loop] for loop in (channel, *roles.taps))
-    total = gathered(reader, weights, sizes).reshape(sizes[0], -1).sum(axis=1, dtype=np.int64)
-    start = reader.add(Buffer(f"k{len(reader.buffers)}", (sizes[0],), "i32", Form.RAW, Place.CONSTANT))
-    reader.values[start] = (-(zero_point + 128) * total).astype(np.int32).tobytes()
+    centred = gathered(reader, permuted(right, (channel, *roles.taps)), sizes).astype(np.int64) - weight_zero_point
+    total = -(zero_point + 128) * centred.reshape(sizes[0], -1).sum(axis=1)
+    start = reader.held(total.astype(np.int32), "i32")
     none = (0,) * len(roles.pixels)
+    weights, product = permuted(right, (*order, *roles.taps)), NARROW_PRODUCT
+    if weight_zero_point:
+        wide = reader.held(np.moveaxis(centred, 0, -1).astype(np.int16), "i16")
+        weights = Access(wide, (*none, 1, *(stride * sizes[0] for stride in dense_strides(sizes[1:]))))
+        product = WIDE_PRODUCT
     return Nest(
         tuple(form.extents[loop] for loop in (*order, *roles.taps)),
         len(order),
         Access("", ()),
         Stage(copy_body("i32")),
         Stage(copy_body("i32"), (Access(start, (*none, 1)),)),
-        Stage(UNSIGNED_PRODUCT, (permuted(left, (*order, *roles.taps)), permuted(right, (*order, *roles.taps)))),
+        Stage(product, (permuted(left, (*order, *roles.taps)), weights)),
     )
 
 
-UNSIGNED_PRODUCT = Body(
+NARROW_PRODUCT = Body(
     ("i32", "i8", "i8"),
     (
         Instruction("constant", (), "i8", -128),
@@ -163,7 +166,21 @@ UNSIGNED_PRODUCT = Body(
     ),
     9,
 )
-"""acc + (a + 128) * w."""
+"""acc + (a + 128) * w, products of 16 bits."""
+
+WIDE_PRODUCT = Body(
+    ("i32", "i8", "i16"),
+    (
+        Instruction("constant", (), "i8", -128),
+        Instruction("arith.xori", (1, 3), "i8"),
+        Instruction("arith.extui", (4,), "i32"),
+        Instruction("arith.extsi", (2,), "i32"),
+        Instruction("arith.muli", (5, 6), "i32"),
+        Instruction("arith.addi", (0, 7), "i32"),
+    ),
+    8,
+)
+"""acc + (a + 128) * w, products of 32 bits."""
 
 
 def gathered(reader: Reader, access: Access, sizes: tuple[int, ...]) -> NDArray[np.int8]:
