@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hexqdq.ops import OPS
 from hexqdq.ops.unit import Array, Attribute, Clamp, QuantUnit, Tensor
 from hexqdq.qtypes import QType
-from tests.ops.cases import EDGES, RELU, S8, S8_LOW, U8, U8_HIGH, U8_LOW, Case, Edge, graph_of
-from tests.ops.ladder import FEW, accepted, climb, climb_compiled, sampled
+from tests.ops.cases import EDGES, RELU, S8, S8_LOW, U8, U8_HIGH, U8_LOW, Case, Edge, feeds_of, graph_of
+from tests.ops.ladder import (
+    FEW,
+    TARGET,
+    accepted,
+    climb,
+    climb_compiled,
+    climb_integers,
+    onnxruntime_stage,
+    reference_stage,
+    same,
+    sampled,
+)
 
 Shape = tuple[int, ...]
 
@@ -153,6 +166,29 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_case(case: Case) -> None:
     climb(case)
+
+
+def bare(case: Case) -> Case:
+    """The same on integers without scales."""
+    (unit,) = case.graph.units
+    inputs = tuple(None if t is None else replace(t, params=None) for t in unit.inputs)
+    outputs = tuple(replace(tensor, params=None) for tensor in unit.outputs)
+    return Case(f"{case.name}_bare", graph_of(replace(unit, inputs=inputs, outputs=outputs, clamp=None)))
+
+
+BARE = tuple(bare(case) for case in CASES if not case.name.startswith("value"))
+"""Cases that bare integers have too: a real fill has no integer without a scale."""
+
+
+@pytest.mark.tosa
+@pytest.mark.parametrize("case", BARE, ids=str)
+def test_bare_integers(case: Case) -> None:
+    in_runtime, defined = onnxruntime_stage(case.graph), reference_stage(case.graph)
+    for feeds in feeds_of(case.graph):
+        same(case, "onnxruntime", in_runtime(feeds), defined(feeds))
+    (unit,) = case.graph.units
+    assert OPS[unit.op_type].refusal(unit, TARGET) is None
+    climb_integers(case)
 
 
 @pytest.mark.qemu
