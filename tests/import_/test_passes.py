@@ -204,3 +204,32 @@ def test_a_pad_says_what_it_fills_with(kind: str, dtype: type[np.generic]) -> No
     assert fill.const_value.numpy() == 0 and fill.const_value.numpy().dtype == dtype
     feeds = {"x": np.ones((2, 3), dtype)}
     assert np.array_equal(outputs(model, feeds)[0], outputs(imported, feeds)[0])
+
+
+_OLD = {
+    "nearest_7": (7, 'y = Upsample <mode = "nearest", scales = [1.0, 1.0, 2.5, 1.5]> (x)'),
+    "nearest_9": (9, 'y = Upsample <mode = "nearest"> (x, s)'),
+    "linear_9": (9, 'y = Upsample <mode = "linear"> (x, s)'),
+    "nearest_10": (10, 'y = Resize <mode = "nearest"> (x, s)'),
+    "linear_10": (10, 'y = Resize <mode = "linear"> (x, s)'),
+    "shrinking_10": (10, 'y = Resize <mode = "nearest"> (x, half)'),
+    "pad_2": (9, "y = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1], value = 1.5> (x)"),
+    "slice_1": (9, "y = Slice <starts = [1], ends = [3], axes = [2]> (x)"),
+    "squeeze_1": (9, "y = Squeeze <axes = [0]> (x)"),
+    "softmax_1": (9, "y = Softmax <axis = 1> (x)"),
+}
+
+
+@pytest.mark.parametrize("name", _OLD)
+def test_an_old_op_keeps_its_meaning(name: str) -> None:
+    opset, line = _OLD[name]
+    model = parse(f"m (float[1,2,4,6] x) => (float y) {{ {line} }}", opset)
+    del model.graph.output[0].type.tensor_type.shape.dim[:]
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    for key, scales in (("s", [1, 1, 2.5, 1.5]), ("half", [1, 1, 0.5, 0.5])):
+        if key in model.graph.node[0].input:
+            model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(scales, np.float32), key))
+    feeds = {"x": np.random.default_rng(0).normal(size=(1, 2, 4, 6)).astype(np.float32)}
+    imported = import_model(model).model
+    assert imported.graph.opset_imports[""] == 17
+    np.testing.assert_allclose(outputs(imported, feeds)[0], outputs(model, feeds)[0], atol=1e-6)
