@@ -29,6 +29,8 @@ def simplified(part: Part) -> Part:
 
 
 def simplified_nest(nest: Nest) -> Nest:
+    if nest.reduce is not None and nest.parallel == len(nest.extents):
+        nest = with_one_term(nest, nest.reduce)
     indexed = frozenset(
         item.number for stage in nest.stages for item in stage.body.instructions if item.name == "index"
     )
@@ -47,6 +49,12 @@ def simplified_nest(nest: Nest) -> Nest:
         regrouped_stage(nest.start, groups) if nest.start else None,
         regrouped_stage(nest.reduce, (*groups, *inner)) if nest.reduce else None,
     )
+
+
+def with_one_term(nest: Nest, reduce: Stage) -> Nest:
+    """A reduction over no loops as one over a single iteration."""
+    reads = tuple(replace(access, strides=(*access.strides, 0)) for access in reduce.reads)
+    return replace(nest, extents=(*nest.extents, 1), reduce=replace(reduce, reads=reads))
 
 
 def merged(extents: tuple[int, ...], loops: range, accesses: list[Access], indexed: frozenset[int]) -> Groups:

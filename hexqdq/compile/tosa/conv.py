@@ -13,7 +13,7 @@ from hexqdq.compile.tosa.instructions import Window
 from hexqdq.compile.tosa.layouts import channels_last, permuted
 from hexqdq.compile.tosa.scope import Scope
 from hexqdq.numerics import tosa_offset
-from hexqdq.ops.contraction import ContractionPlan
+from hexqdq.ops.contraction import ContractionPlan, params_of
 from hexqdq.ops.conv import group_of, is_depthwise, plan, planar_shape, window_of
 from hexqdq.ops.unit import QuantUnit
 
@@ -102,7 +102,18 @@ def _fitted(unit: QuantUnit, scope: Scope, source: Value, spans: tuple[Span, Spa
     kept = (source.shape[0], rows.used, columns.used, source.shape[3])
     pads = (rows.before, rows.after, columns.before, columns.after)
     source = instructions.slice_(scope.builder, source, (0, 0, 0, 0), kept)
+    if is_depthwise(unit) and window.kernel == (1, 1) and any(pads):
+        source, pads = _padded(unit, scope, source, pads), (0, 0, 0, 0)
     return source, Window(pads, window.strides, window.dilations)
+
+
+def _padded(unit: QuantUnit, scope: Scope, source: Value, pads: tuple[int, int, int, int]) -> Value:
+    """The source with its padding written out.
+
+    Upstream turns a depthwise 1x1 convolution into a product, and pads there i32 values by an i8 zero point.
+    """
+    zero_point = params_of(unit, 0).zero_point[0] + tosa_offset(unit.input(0).dtype)
+    return instructions.pad(scope.builder, source, (0, 0, *pads, 0, 0), zero_point)
 
 
 def _bias_only(unit: QuantUnit, scope: Scope, constants: ContractionPlan, source: Value) -> Value:
