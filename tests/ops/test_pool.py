@@ -138,6 +138,7 @@ CASES = (
     _mean("last", (U8, U8), (5, 33), (1,), 0),
     _mean("everything", (S8, S8), (3, 4, 5), None),
     _mean("to_a_scalar", (U8, U8), (3, 4, 5), None, 0),
+    _mean("of_rank_1", (U8, U8), (7,), (0,), 0),
     _mean("nothing", (U8, U8_LOW), (3, 4, 5), None, noop=1),
     _argmax("channels", U8, (1, 21, 6, 5), 1, 0),
     _argmax("channels_kept", S8, (2, 21, 6, 5), 1),

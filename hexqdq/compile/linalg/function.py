@@ -47,6 +47,7 @@ FORMS: dict[str, OperationForm] = {
     "linalg.depthwise_conv_2d_nhwc_hwcm": product_sum,
     "linalg.depthwise_conv_2d_nhwc_hwcm_q": product_sum,
     "linalg.matmul": product_sum,
+    "linalg.reduce": generic,
     "linalg.batch_matmul": product_sum,
     "linalg.quantized_matmul": product_sum,
     "linalg.quantized_batch_matmul": product_sum,

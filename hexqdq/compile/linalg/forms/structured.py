@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mlir.ir import AffineMap, AffineMapAttr, ArrayAttr, BlockArgument, OpView, Value
+from mlir.ir import AffineDimExpr, AffineMap, AffineMapAttr, ArrayAttr, BlockArgument, DenseI64ArrayAttr, OpView, Value
 
 from hexqdq.compile.linalg.affine import access, extents
 from hexqdq.compile.linalg.body import BodyReader
@@ -45,8 +45,7 @@ class Structured:
 
 def structured(op: OpView) -> Structured:
     """The loops of a linalg operation with one result."""
-    name = "indexing_maps" if "indexing_maps" in op.attributes else "linalg.memoized_indexing_maps"
-    maps = tuple(AffineMapAttr(item).value for item in ArrayAttr(op.attributes[name]))
+    maps = maps_of(op)
     operands = tuple(op.operands)
     if len(op.results) != 1 or len(operands) != len(maps):
         raise CompileError(f"linalg operation {op.name}", f"has {len(op.results)} results; expected one")
@@ -55,6 +54,17 @@ def structured(op: OpView) -> Structured:
     written = {position for position in range(len(loops)) if depends(maps[-1], position)}
     reductions = tuple(loop for loop in range(len(loops)) if loop not in written)
     return Structured(op, operands[:-1], maps, loops, reductions)
+
+
+def maps_of(op: OpView) -> tuple[AffineMap, ...]:
+    """What every operand's indices are of the loops; linalg.reduce only says which dimensions go."""
+    if op.operation.name == "linalg.reduce":
+        rank, gone = len(tensor_type(op.operands[0])[0]), set(DenseI64ArrayAttr(op.attributes["dimensions"]))
+        loops = [AffineDimExpr.get(loop) for loop in range(rank)]
+        kept = [loop for index, loop in enumerate(loops) if index not in gone]
+        return AffineMap.get(rank, 0, loops), AffineMap.get(rank, 0, kept)
+    name = "indexing_maps" if "indexing_maps" in op.attributes else "linalg.memoized_indexing_maps"
+    return tuple(AffineMapAttr(item).value for item in ArrayAttr(op.attributes[name]))
 
 
 def is_used(value: Value) -> bool:
