@@ -106,6 +106,7 @@ CASES = (
     _case("weights_u8_both_high", Geometry(channels=6, pads=SAME), _u8(255, extreme=True, source=U8_HIGH)),
     _case("weights_u8_per_channel", Geometry(pads=SAME), _u8(40, per_channel=True)),
     _case("weights_u8_depthwise", Geometry(group=8, filters=16, pads=SAME), _u8(165)),
+    _case("weights_u8_depthwise_1x1", Geometry(group=8, filters=8, kernel=(1, 1), pads=SAME), _u8(30)),
     _case("weights_u8_depthwise_extreme", Geometry(group=8, filters=8), _u8(1, extreme=True, source=S8_HIGH)),
     _case("weights_u8_grouped", Geometry(channels=8, group=4, pads=SAME), _u8(90)),
     _case("weights_u8_dilated", Geometry(size=(9, 9), pads=SAME, dilations=(2, 2)), _u8(150)),
@@ -139,30 +140,41 @@ def test_compiled(case: Case, qemu: str) -> None:
 
 
 @st.composite
-def geometries(draw: st.DrawFn) -> Geometry:
-    """Any Conv with at least one window: pads of up to a kernel, strides beyond it, dense or depthwise."""
-    kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
-    size = draw(st.tuples(st.integers(1, 9), st.integers(1, 9)))
-    pads = [draw(st.integers(0, kernel[axis])) for axis in (0, 1, 0, 1)]
-    channels, depthwise = draw(st.integers(1, 9)), draw(st.booleans())
-    filters = channels * draw(st.integers(1, 2)) if depthwise else draw(st.integers(1, 9))
+def geometries(draw: st.DrawFn, transposed: bool = False) -> Geometry:
+    """Any Conv with at least one window: pads of up to a kernel, strides beyond it, holes, every kind of groups.
+
+    Of a ConvTranspose, which has no groups, any whose output has an element.
+    """
+    flat = draw(st.booleans())
+    kernel = (1 if flat else draw(st.integers(1, 4)), draw(st.integers(1, 4)))
+    size = (1 if flat else draw(st.integers(1, 9)), draw(st.integers(1, 9)))
+    pads = [0 if flat and axis == 0 else draw(st.integers(0, kernel[axis])) for axis in (0, 1, 0, 1)]
+    group = 1 if transposed else draw(st.sampled_from((1, 1, 2, 3, 7)))
+    channels = group * draw(st.integers(1, 9 if group == 1 else 3))
+    strides = (1 if flat else draw(st.integers(1, 5)), draw(st.integers(1, 5)))
     geometry = Geometry(
         channels=channels,
-        filters=filters,
+        filters=group * draw(st.integers(1, 9 if group == 1 else 3)),
         size=size,
         kernel=kernel,
         pads=(pads[0], pads[1], pads[2], pads[3]),
-        strides=draw(st.tuples(st.integers(1, 5), st.integers(1, 5))),
-        group=channels if depthwise else 1,
+        strides=strides,
+        group=group,
         batch=draw(st.integers(1, 2)),
+        dilations=(1 if flat else draw(st.integers(1, 3)), draw(st.integers(1, 3))),
+        grown=(0 if flat else draw(st.integers(0, strides[0] - 1)), draw(st.integers(0, strides[1] - 1))),
+        flat=flat,
     )
-    assume(min(size[axis] + pads[axis] + pads[axis + 2] - kernel[axis] for axis in (0, 1)) >= 0)
+    assume(min(geometry.transposed_size if transposed else geometry.output_size) >= 1)
     return geometry
 
 
 @st.composite
 def styles(draw: st.DrawFn) -> Style:
     """Any quantization of a contraction: zero points at their ends, scales over many octaves."""
+    weight_dtype = draw(st.sampled_from((QType.S8, QType.S8, QType.U8)))
+    low, high = weight_dtype.low, weight_dtype.high
+    zero_point = draw(st.sampled_from((0, 0, low, high, (low + high) // 2 + 1, low + 70)))
     return Style(
         source=draw(st.sampled_from(EDGES)),
         per_channel=draw(st.booleans()),
@@ -171,11 +183,17 @@ def styles(draw: st.DrawFn) -> Style:
         seed=draw(st.integers(0, 1 << 16)),
         extreme=draw(st.booleans()),
         weight_scale=draw(st.sampled_from((2.0**-20, 0.0013, 0.01, 1.0))),
+        weight_dtype=weight_dtype,
+        weight_zero_points=(zero_point,),
+        float_bias=draw(st.booleans()),
+        bias_steps=draw(st.sampled_from((1.0, 1.0, 3.7))),
     )
 
 
 @st.composite
 def drawn(draw: st.DrawFn) -> Case:
+    if draw(st.integers(0, 2)) == 0:
+        return _transposed("drawn", draw(geometries(transposed=True)), draw(styles()))
     return _case("drawn", draw(geometries()), draw(styles()))
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hexqdq.qtypes import QType
 from tests.ops.cases import (
+    EDGES,
     RELU,
     RELU6,
     S8,
@@ -90,8 +91,23 @@ def test_compiled(case: Case, qemu: str) -> None:
 
 
 @st.composite
+def operands(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shapes of two matrices whose batches broadcast."""
+    rows, depth, columns = draw(st.integers(1, 9)), draw(st.integers(1, 40)), draw(st.integers(1, 40))
+    batch = draw(st.lists(st.integers(1, 3), max_size=2))
+
+    def shown(sizes: list[int]) -> tuple[int, ...]:
+        kept = [size if draw(st.booleans()) else 1 for size in sizes]
+        return tuple(kept[draw(st.integers(0, len(kept))) :])
+
+    return (*shown(batch), rows, depth), (*shown(batch), depth, columns)
+
+
+@st.composite
 def drawn(draw: st.DrawFn) -> Case:
-    """Any rank that the op takes, odd sizes on both sides of a vector."""
+    """Any rank that the op takes, odd sizes on both sides of a vector, constant weights or two activations."""
+    if draw(st.integers(0, 2)) == 0:
+        return _product("drawn", *draw(operands()), draw(st.sampled_from(EDGES)), draw(st.sampled_from(("", "a", "b"))))
     lead = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     depth, columns = draw(st.integers(1, 70)), draw(st.integers(1, 70))
     style = draw(styles())

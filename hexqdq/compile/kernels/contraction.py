@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hexqdq.compile.kernels.micro import MicroKernel, Tile, micro_kernel
 from hexqdq.compile.kernels.nest import write_stage
 from hexqdq.compile.kernels.pack import BLOCK, WORD, PackedWeights, packed_weights
-from hexqdq.compile.kernels.writer import KernelWriter, Lanes
+from hexqdq.compile.kernels.writer import KernelWriter, Lanes, short_lanes
 from hexqdq.compile.linalg.nest import ELEMENT_BYTES, Access, Buffer, Contraction, Form, Function, dense_strides
 
 SCRATCH = "scratch"
@@ -69,7 +69,8 @@ def with_one_pixel(part: Contraction) -> Contraction:
         return replace(access, strides=(0, *access.strides))
 
     finish = replace(part.finish, reads=tuple(wider(access) for access in part.finish.reads))
-    return replace(part, extents=(1,), activation=wider(part.activation), write=wider(part.write), finish=finish)
+    write = replace(part.write, strides=(part.channels, *part.write.strides))
+    return replace(part, extents=(1,), activation=wider(part.activation), write=write, finish=finish)
 
 
 def write_sums(writer: KernelWriter, plan: Plan, indices: list[str]) -> None:
@@ -101,9 +102,9 @@ def write_sums(writer: KernelWriter, plan: Plan, indices: list[str]) -> None:
 def zero_point_terms(writer: KernelWriter, plan: Plan, rows: list[str]) -> list[str]:
     """What every pixel's sums lack, in all lanes: ``-(zero_point + offset) * sum(u)``; empty where that is 0."""
     text, micro = writer.text, plan.micro
+    factor = zero_point_factor(writer, plan)  # also where it is 0: kernels of all targets take the same operands
     if not plan.packed.zero_point + micro.offset:
         return []
-    factor = zero_point_factor(writer, plan)
     zeros = [text.constant(0, micro.accumulator) for _ in rows]
     sums = [micro.total(text, value) for value in write_taps(writer, plan, [], rows, zeros)]
     return [text.op(f"arith.muli {value}, {factor} : vector<{micro.lanes}xi32>") for value in sums]
@@ -239,6 +240,7 @@ def finish_lanes(writer: KernelWriter, part: Contraction) -> Lanes:
     narrowest = min(ELEMENT_BYTES[writer.buffers[access.buffer].element] for access in walked)
     size = writer.style.vector_bytes // narrowest
     dense = part.write.strides == dense_strides(part.result_extents) and not part.write.offset
-    if part.channels >= size or (writer.style.overrun and dense):
+    whole = dense and writer.fills(part.write.buffer, part.result_extents)
+    if part.channels >= size or (writer.style.overrun and whole):
         return Lanes(part.channels, size)
-    return Lanes(part.channels, part.channels if part.channels <= 64 else 0)
+    return short_lanes(part.channels)

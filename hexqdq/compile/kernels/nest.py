@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hexqdq.compile.kernels.body import write_body
-from hexqdq.compile.kernels.writer import KernelWriter, Lanes
+from hexqdq.compile.kernels.writer import KernelWriter, Lanes, short_lanes
 from hexqdq.compile.linalg.nest import ELEMENT_BYTES, Access, Nest, Stage
 
 LONGEST_UNROLLED = 7
 """Innermost reduction loops of up to this many iterations are written out."""
 LONGEST_OUTER = 3
-LONGEST_SHORT_ROW = 64
-"""Rows up to this many elements are one vector where vectors may not reach past a row's end."""
 
 
 def write_nest(writer: KernelWriter, nest: Nest) -> None:
@@ -99,9 +97,11 @@ def lanes_of(writer: KernelWriter, nest: Nest) -> Lanes:
         return Lanes(extent, 0)
     narrowest = min(ELEMENT_BYTES[writer.buffers[access.buffer].element] for access, stride in accesses if stride)
     size = writer.style.vector_bytes // narrowest
-    if extent >= size or (writer.style.overrun and nest.is_dense):
+    if extent >= size or (
+        writer.style.overrun and nest.is_dense and writer.fills(nest.write.buffer, nest.result_extents)
+    ):
         return Lanes(extent, size)
-    return Lanes(extent, extent if extent <= LONGEST_SHORT_ROW else 0)
+    return short_lanes(extent)
 
 
 def copies_rows(writer: KernelWriter, nest: Nest) -> bool:

@@ -79,6 +79,12 @@ class Text:
     def store(self, value: str, pointer: str, kind: str, alignment: int) -> None:
         self.emit(f"llvm.store {value}, {pointer} {{alignment = {alignment} : i64}} : {kind}, !llvm.ptr")
 
+    def barrier(self) -> None:
+        """Keeps earlier stores before later ones: on Hexagon, LLVM 22 may put a scalar store into the packet of an
+        earlier vector store to the same place, where it comes first.
+        """
+        self.emit('llvm.inline_asm has_side_effects "", "~{memory}" : () -> ()')
+
     @contextmanager
     def loop(self, count: int, carried: Sequence[tuple[str, str]] = ()) -> Iterator[Loop]:
         """``count`` iterations carrying (value, type) pairs; the user sets ``yields`` before leaving."""

@@ -14,7 +14,9 @@ def write_kernel(node: Node, function: Function, style: Style) -> Kernel:
     """The node's parts, one after the other, as one function."""
     writer = KernelWriter(function.buffers, function.values, style)
     writer.bind(node, packed_buffers(node))
-    for part in node.parts:
+    for index, part in enumerate(node.parts):
+        if index and style.overrun:
+            writer.text.barrier()
         if isinstance(part, Contraction):
             write_contraction(writer, function, part)
         else:

@@ -53,6 +53,14 @@ class Lanes:
         return self.size > 0 and self.extent % self.size != 0 and self.extent > self.size
 
 
+LONGEST_SHORT_VECTOR = 64
+
+
+def short_lanes(extent: int) -> Lanes:
+    """Rows that vectors may not reach past, in powers of two; LLVM fails at some other counts on Hexagon."""
+    return Lanes(extent, 1 << (min(extent, LONGEST_SHORT_VECTOR).bit_length() - 1))
+
+
 class KernelWriter:
     """One kernel being written for a node over ``buffers`` in a target's style."""
 
@@ -205,6 +213,10 @@ class KernelWriter:
             return False
         values = np.frombuffer(self.values[name], "<i4")
         return bool(values.size) and int(values.min()) >= 0 and int(values.max()) < NARROW
+
+    def fills(self, buffer: str, extents: Sequence[int]) -> bool:
+        """Whether loops over every element of a buffer; only then may vectors reach past a row's end."""
+        return math.prod(extents) == math.prod(self.buffers[buffer].shape)
 
     def splat(self, scalar: str, element: str, lanes: int) -> str:
         return splat(self.text, scalar, element, lanes)

@@ -20,7 +20,7 @@ def module_text(steps: StepList, kernels: Mapping[str, str]) -> str:
 
 def kernel_function(name: str, text: str) -> str:
     """A kernel under its name, kept apart from the entry so that it is compiled once."""
-    attributes = "attributes {llvm.linkage = #llvm.linkage<internal>, no_inline} {"
+    attributes = 'attributes {llvm.linkage = #llvm.linkage<internal>, passthrough = ["noinline"]} {'
     head, rest = text.split("{\n", 1)
     return f"{head.replace(f'@{NAME}(', f'@{name}(')}{attributes}\n{rest}"
 

@@ -131,7 +131,7 @@ def depthwise(reader: Reader, form: Structured, roles: Roles, left: Access, righ
     channel = roles.shared[0]
     zero_point, weight_zero_point = zero_points(form)
     order = (*roles.pixels, channel)
-    if left.strides[channel] != 1 or not in_output_order(form, order):
+    if not roles.taps or left.strides[channel] != 1 or not in_output_order(form, order):
         return None
     sizes = tuple(form.extents[loop] for loop in (channel, *roles.taps))
     centred = gathered(reader, permuted(right, (channel, *roles.taps)), sizes).astype(np.int64) - weight_zero_point
