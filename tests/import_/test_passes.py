@@ -77,6 +77,34 @@ def test_auto_pad_becomes_pads(
         np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize("kernel", [(3, 3), (4, 2)])
+@pytest.mark.parametrize(
+    "given_size",
+    [
+        {"auto_pad": "SAME_UPPER"},
+        {"auto_pad": "SAME_LOWER"},
+        {"auto_pad": "VALID"},
+        {"output_shape": [8, 7]},
+        {"output_shape": [7, 8], "auto_pad": "SAME_UPPER"},
+        {"output_shape": [10, 11]},
+    ],
+    ids=str,
+)
+def test_the_output_size_of_a_transposed_convolution_becomes_pads(
+    given_size: dict[str, Any], kernel: tuple[int, int]
+) -> None:
+    generator = np.random.default_rng(1)
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2, 2], **given_size)
+    weights = generator.normal(size=(1, 2, *kernel)).astype(np.float32)
+    model = _one_node(node, (1, 1, 4, 5), weights)
+    imported = import_model(model).model
+    (found,) = imported.graph
+    assert not {"auto_pad", "output_shape"} & set(found.attributes)
+    x = generator.normal(size=(1, 1, 4, 5)).astype(np.float32)
+    (expected,), (got,) = outputs(model, {"x": x}), outputs(imported, {"x": x})
+    np.testing.assert_array_equal(got, expected)
+
+
 def _one_node(node: onnx.NodeProto, shape: tuple[int, ...], weights: NDArray[Any]) -> onnx.ModelProto:
     info = helper.make_tensor_value_info
     graph = helper.make_graph(

@@ -1,4 +1,4 @@
-"""Writes the padding that ``auto_pad`` stands for as explicit pads."""
+"""Writes the padding that ``auto_pad`` or an output shape stands for as explicit pads."""
 
 from __future__ import annotations
 
@@ -10,15 +10,46 @@ _WINDOWED = frozenset({"Conv", "MaxPool", "AveragePool", "LpPool"})
 
 
 def resolve_auto_pad(model: ir.Model) -> int:
-    """Replaces ``auto_pad`` of convolutions and pools by ``pads``; returns how many nodes changed."""
+    """Replaces ``auto_pad`` of convolutions and pools by ``pads``; returns how many nodes changed.
+
+    So it does with ``output_shape`` of ConvTranspose.
+    """
     changed = 0
     for node in model.graph:
+        if node.domain == "" and node.op_type == "ConvTranspose":
+            changed += _resolve_transposed(node)
         if node.domain == "" and node.op_type in _WINDOWED and "auto_pad" in node.attributes:
             mode = node.attributes.pop("auto_pad").as_string()
             if mode != "NOTSET":
                 node.attributes["pads"] = ir.AttrInt64s("pads", _pads(node, mode))
             changed += 1
     return changed
+
+
+def _resolve_transposed(node: ir.Node) -> bool:
+    """The pads, and the output padding, of a ConvTranspose whose output's size is given (ONNX's equations)."""
+    mode = node.attributes.pop("auto_pad").as_string() if "auto_pad" in node.attributes else "NOTSET"
+    sizes, kernel = _sizes(node)
+    strides = _ints(node, "strides", len(kernel))
+    if "output_shape" in node.attributes:
+        wanted = tuple(node.attributes.pop("output_shape").as_ints())[-len(kernel) :]
+    elif mode in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = tuple(size * stride for size, stride in zip(sizes, strides, strict=True))
+    else:
+        return False
+    dilations = _ints(node, "dilations", len(kernel))
+    grown = list(_ints(node, "output_padding", len(kernel), 0))
+    begins, ends = [], []
+    for axis, size in enumerate(sizes):
+        span = (kernel[axis] - 1) * dilations[axis] + 1
+        total = strides[axis] * (size - 1) + grown[axis] + span - wanted[axis]
+        grown[axis] += max(-total, 0)
+        smaller, larger = max(total, 0) // 2, max(total, 0) - max(total, 0) // 2
+        begins.append(smaller if mode == "SAME_UPPER" else larger)
+        ends.append(larger if mode == "SAME_UPPER" else smaller)
+    node.attributes["pads"] = ir.AttrInt64s("pads", begins + ends)
+    node.attributes["output_padding"] = ir.AttrInt64s("output_padding", grown)
+    return True
 
 
 def _pads(node: ir.Node, mode: str) -> list[int]:
@@ -51,5 +82,5 @@ def _sizes(node: ir.Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return spatial, weight.shape.numpy()[2:]
 
 
-def _ints(node: ir.Node, name: str, count: int) -> tuple[int, ...]:
-    return tuple(node.attributes[name].as_ints()) if name in node.attributes else (1,) * count
+def _ints(node: ir.Node, name: str, count: int, default: int = 1) -> tuple[int, ...]:
+    return tuple(node.attributes[name].as_ints()) if name in node.attributes else (default,) * count
