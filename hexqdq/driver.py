@@ -96,8 +96,7 @@ def _quantize(imported: ImportedModel, options: Options) -> QdqModel:
             "is a float model: it has no QuantizeLinear or DequantizeLinear",
             f"quantize it first: hexqdq quantize {imported.source} --calib DATA",
         )
-    tell = _counter("calibrate", options.progress)
-    return quantize(imported, options.calibration(imported), options.recipe or Recipe(), tell)
+    return quantize(imported, options.calibration(imported), options.recipe or Recipe(), options.progress)
 
 
 def _partition(qdq: QdqModel, options: Options) -> PartitionedModel:
@@ -211,9 +210,3 @@ def _index(name: str, at_least: int = 0) -> int:
     if name not in names[at_least:]:
         raise UsageError(f"stage {name!r}", f"unknown or out of order; expected one of {', '.join(names[at_least:])}")
     return names.index(name)
-
-
-def _counter(what: str, progress: Progress | None) -> Callable[[int, int | None], None] | None:
-    if progress is None:
-        return None
-    return lambda done, total: progress(what, done, total or 0)

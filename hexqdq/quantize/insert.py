@@ -47,6 +47,17 @@ class QdqWriter:
             outputs[outputs.index(value)] = restored.outputs[0]
             restored.outputs[0].name = name
 
+    def twin(self, node: ir.Node) -> ir.Node:
+        """A copy of a node with one output, after it, that nothing reads yet."""
+        name = self._unique_node(f"{node.name}_twin")
+        made = ir.Node(node.domain, node.op_type, node.inputs, node.attributes.values(), name=name, num_outputs=1)
+        (output,), (like,) = made.outputs, node.outputs
+        output.name = self._unique(f"{like.name}_twin")
+        output.type = like.type
+        output.shape = like.shape.copy() if like.shape is not None else None
+        self.graph.insert_after(node, made)
+        return made
+
     def constant(self, node: ir.Node, index: int, quantized: QuantizedConstant, name: str) -> None:
         """An integer initializer with its DQ in place of a constant input."""
         source = node.inputs[index]

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
+import numpy as np
 import onnx_ir as ir
+from numpy.typing import NDArray
 
+from hexqdq.errors import CalibrationError, QuantizationError
 from hexqdq.import_.product import ImportedModel, model_digest
-from hexqdq.ops.spec import Trait
 from hexqdq.passes import Pass, run_passes
 from hexqdq.qtypes import QuantParams
-from hexqdq.quantize.calibrate import Progress, Sample, calibrate
-from hexqdq.quantize.graph import QDQ_OPS, bias_vector, constant, input_at, output_channels, spec_of, weight_axis
+from hexqdq.quantize.calibration.calibrate import Progress as Counter
+from hexqdq.quantize.calibration.calibrate import Sample, calibrate
+from hexqdq.quantize.calibration.replay import replayable
+from hexqdq.quantize.contractions import has_constant_weights, quantize_contraction
+from hexqdq.quantize.graph import QDQ_OPS, constant, input_at, spec_of
 from hexqdq.quantize.insert import QdqWriter
 from hexqdq.quantize.plan import Plan, Range, group_params, plan, span_params
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
+from hexqdq.quantize.repair.bias_correct import bias_corrections
 from hexqdq.quantize.select import Selection, decisions, select
 from hexqdq.quantize.verify import qdq_problems
-from hexqdq.quantize.weights import quantize_bias, quantize_constant, quantize_weights
+from hexqdq.quantize.weights import quantize_constant
+from hexqdq.report import Progress
+
+Corrections = Mapping[str, NDArray[np.float64]]
+_NONE: Corrections = MappingProxyType({})
 
 
 def is_quantized(model: ir.Model) -> bool:
@@ -33,31 +44,66 @@ def already_quantized(imported: ImportedModel) -> QdqModel:
 
 def quantize(
     imported: ImportedModel,
-    calibration: Iterable[Sample],
+    calibration: Iterable[Sample] | None,
     recipe: Recipe | None = None,
     progress: Progress | None = None,
+    ranges: Mapping[str, Range] | None = None,
 ) -> QdqModel:
     """The model as a QDQ graph of the recipe; one that holds Q/DQ already passes unchanged.
 
-    Raises CalibrationError where the samples do not fit the model or set no range.
+    ``ranges`` known before are taken instead of those of the samples; without samples they are enough
+    for a recipe that corrects no biases. Raises CalibrationError where the samples do not fit the
+    model or set no range.
     """
     if is_quantized(imported.model):
         return already_quantized(imported)
     recipe = recipe or Recipe()
-    selection = select(imported.model.graph, recipe)
-    made = plan(selection)
-    ranges = calibrate(imported.model, tuple(made.values), calibration, recipe.method, progress, recipe.knobs())
-    return assemble(imported, recipe, ranges)
+    if calibration is None and (ranges is None or recipe.bias_correct):
+        needs = "bias correction needs samples" if ranges is not None else "ranges need samples"
+        raise CalibrationError("calibration", f"{needs}, and there are none", "give calibration data")
+    if ranges is not None and calibration is None:
+        return assemble(imported, recipe, _of_all(imported, recipe, ranges))
+    with replayable(calibration or ()) as samples:
+        if ranges is None:
+            ranges = _calibrated(imported, recipe, samples, _told("calibrate", progress))
+        ranges = _of_all(imported, recipe, ranges)
+        corrections = {}
+        if recipe.bias_correct:
+            tell = _told("correct biases", progress)
+            corrections = bias_corrections(imported, recipe, ranges, samples, tell)
+        return assemble(imported, recipe, ranges, corrections)
 
 
-def assemble(imported: ImportedModel, recipe: Recipe, ranges: Mapping[str, Range]) -> QdqModel:
-    """The QDQ graph that known ranges give."""
+def _calibrated(
+    imported: ImportedModel, recipe: Recipe, samples: Iterable[Sample], progress: Counter | None
+) -> dict[str, Range]:
+    names = values_to_calibrate(imported, recipe)
+    return calibrate(imported.model, names, samples, recipe.method, progress, recipe.knobs())
+
+
+def _of_all(imported: ImportedModel, recipe: Recipe, ranges: Mapping[str, Range]) -> Mapping[str, Range]:
+    """The ranges; raises QuantizationError where one is missing."""
+    missing = set(values_to_calibrate(imported, recipe)) - set(ranges)
+    if missing:
+        raise QuantizationError(f"tensor {min(missing)!r}", "has no range", "calibrate again with this recipe")
+    return ranges
+
+
+def _told(what: str, progress: Progress | None) -> Counter | None:
+    """A counter of samples that tells of them as ``what``."""
+    return None if progress is None else lambda done, total: progress(what, done, total or 0)
+
+
+def assemble(
+    imported: ImportedModel, recipe: Recipe, ranges: Mapping[str, Range], corrections: Corrections = _NONE
+) -> QdqModel:
+    """The QDQ graph that known ranges give, ``corrections`` [channels] added to the biases of nodes by name."""
     model = imported.model.clone()
     selection = select(model.graph, recipe)
     made = plan(selection)
     writer = QdqWriter(model.graph)
     floats = decisions(selection, made.still)
-    write = _Write(writer, selection, made, recipe, ranges)
+    write = _Write(writer, selection, made, recipe, ranges, corrections)
     run_passes(model, (Pass("insert", "the plan is complete", write),), verify=qdq_problems)
     origin = dict(imported.origin)
     origin |= {name: imported.origin.get(served or "", ()) for name, served in writer.made.items()}
@@ -73,9 +119,16 @@ class _Write:
     """The plan written into the graph: constants first, while their consumers still read them."""
 
     def __init__(
-        self, writer: QdqWriter, selection: Selection, made: Plan, recipe: Recipe, ranges: Mapping[str, Range]
+        self,
+        writer: QdqWriter,
+        selection: Selection,
+        made: Plan,
+        recipe: Recipe,
+        ranges: Mapping[str, Range],
+        corrections: Corrections,
     ) -> None:
         self.writer, self.selection, self.plan, self.recipe = writer, selection, made, recipe
+        self.corrections = corrections
         self.params = group_params(made, ranges, recipe.activations)
         self.ends, self.movements = set(selection.ends.values()), set(made.movements)
 
@@ -95,9 +148,8 @@ class _Write:
             if values is not None:
                 params = span_params(float(values.min()), float(values.max()), self.recipe.activations)
                 self.writer.constant(node, index, quantize_constant(values, params), f"{node.name}_input{index}")
-        weights = constant(input_at(node, 1))
-        if weights is not None and 1 not in self.plan.reads[node] and _is_contraction(node):
-            self._weights(node, self._input_scale(node))
+        if has_constant_weights(node) and 1 not in self.plan.reads[node]:
+            self._contraction(node)
 
     def _moved_constants(self, node: ir.Node) -> None:
         """Constants that a movement puts among its data get the data's parameters."""
@@ -109,17 +161,12 @@ class _Write:
             if values is not None:
                 self.writer.constant(node, index, quantize_constant(values, params), f"{node.name}_input{index}")
 
-    def _weights(self, node: ir.Node, input_scale: float) -> None:
-        weights = constant(input_at(node, 1))
-        assert weights is not None
-        axis = weight_axis(node) if self.recipe.per_channel else None
-        reader, index = self.selection.bias_adds.get(node, (node, 2))
-        values = constant(input_at(reader, index))
-        bias = bias_vector(values, output_channels(node)) if values is not None else None
-        quantized = quantize_weights(weights, axis, self.recipe.weights, input_scale, bias)
-        self.writer.constant(node, 1, quantized, f"{node.name}_weight")
-        if bias is not None:
-            self.writer.constant(reader, index, quantize_bias(bias, input_scale, quantized.params), f"{node.name}_bias")
+    def _contraction(self, node: ir.Node) -> None:
+        correction = self.corrections.get(str(node.name))
+        made = quantize_contraction(node, self.selection, self.recipe, self._input_scale(node), correction)
+        self.writer.constant(node, 1, made.weights, f"{node.name}_weight")
+        if made.bias is not None:
+            self.writer.constant(made.reader, made.index, made.bias, f"{node.name}_bias")
 
     def _input_scale(self, node: ir.Node) -> float:
         data = node.inputs[0]
@@ -146,8 +193,3 @@ class _Write:
 def _values(graph: ir.Graph) -> dict[str, ir.Value]:
     computed = (value for node in graph for value in node.outputs)
     return {str(value.name): value for value in (*graph.inputs, *computed)}
-
-
-def _is_contraction(node: ir.Node) -> bool:
-    spec = spec_of(node)
-    return spec is not None and spec.trait is Trait.CONTRACTION

@@ -24,11 +24,11 @@ class Recipe:
 
     ``method`` names an observer; ``percentile``, ``mse_power`` and ``histogram_bins`` are its knobs.
     ``activations`` and ``weights`` are element types; weights are symmetric, per output channel where
-    ``per_channel``. ``keep_float`` lists nodes by name that are not quantized. Raises UsageError where
-    a choice is unknown.
+    ``per_channel``. ``keep_float`` lists nodes by name that are not quantized. ``bias_correct`` takes
+    the mean error out of biases. Raises UsageError where a choice is unknown.
     """
 
-    method: str = "minmax"
+    method: str = "mse"
     activations: QType = QType.U8
     weights: QType = QType.S8
     per_channel: bool = True
@@ -36,13 +36,15 @@ class Recipe:
     percentile: float = Knobs.percentile
     mse_power: float = Knobs.mse_power
     histogram_bins: int = Knobs.histogram_bins
+    bias_correct: bool = True
 
     def __post_init__(self) -> None:
         _require("method", self.method, tuple(METHODS))
         _require("activations", self.activations, ACTIVATION_TYPES)
         _require("weights", self.weights, WEIGHT_TYPES)
-        if not isinstance(self.per_channel, bool):
-            raise UsageError("recipe option 'per_channel'", f"is {self.per_channel!r}; expected true or false")
+        for name in ("per_channel", "bias_correct"):
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"recipe option {name!r}", f"is {getattr(self, name)!r}; expected true or false")
         if not isinstance(self.keep_float, tuple) or not all(isinstance(name, str) for name in self.keep_float):
             raise UsageError("recipe option 'keep_float'", f"is {self.keep_float!r}; expected a tuple of node names")
         _require_number("percentile", self.percentile, 50, 100)
@@ -66,6 +68,7 @@ class Recipe:
             "percentile": self.percentile,
             "mse_power": self.mse_power,
             "histogram_bins": self.histogram_bins,
+            "bias_correct": self.bias_correct,
         }
 
     @classmethod

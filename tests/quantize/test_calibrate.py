@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from hexqdq.errors import CalibrationError, UsageError
 from hexqdq.import_.pipeline import import_model
-from hexqdq.quantize.calibrate import calibrate
+from hexqdq.quantize.calibration.calibrate import calibrate
 from hexqdq.quantize.pipeline import quantize
+from hexqdq.quantize.recipe import Recipe
 from hexqdq.quantize.save import save
 from tests.quantize.graphs import model, samples
 from tests.quantize.test_graphs import GRAPHS
@@ -75,10 +76,10 @@ def test_samples_are_freed_one_by_one() -> None:
 
 
 def test_progress_counts_samples() -> None:
-    seen: list[tuple[int, int | None]] = []
+    seen: list[tuple[str, int, int]] = []
     imported = import_model(model(TEXT))
-    quantize(imported, samples(imported, 3), None, lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+    quantize(imported, samples(imported, 3), Recipe(bias_correct=False), lambda *told: seen.append(told))
+    assert seen == [("calibrate", 1, 3), ("calibrate", 2, 3), ("calibrate", 3, 3)]
 
 
 def test_saved_model_is_the_product(tmp_path: Path) -> None:

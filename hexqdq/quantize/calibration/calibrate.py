@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +37,29 @@ def calibrate(
     one does not fit the model's inputs, or a value is NaN or infinite.
     """
     observers: dict[str, Observer] = {name: METHODS[method](knobs) for name in names}
-    run = _Runner(model, names)
-    total = len(samples) if isinstance(samples, Sized) else None
-    count = 0
-    for index, sample in enumerate(samples):
+    run = Runner(model, names)
+    for index, sample in enumerate(counted(samples, progress)):
         for name, values in run(sample, index):
             _require_finite(name, values, index)
             observers[name].update(values)
-        count = index + 1
+        del sample
+    return {name: _range(name, observer) for name, observer in observers.items()}
+
+
+def counted(samples: Iterable[Sample], progress: Progress | None) -> Iterator[Sample]:
+    """The samples, each told of once it was used; raises CalibrationError where there is none."""
+    total = len(samples) if isinstance(samples, Sized) else None
+    count = 0
+    for sample in samples:
+        yield sample
+        del sample
+        count += 1
         if progress is not None:
             progress(count, total)
     if progress is not None and total is None:
         progress(count, count)
     if not count:
         raise CalibrationError("calibration", "there are no samples", "give at least one; 50 to 200 are usual")
-    return {name: _range(name, observer) for name, observer in observers.items()}
 
 
 def _range(name: str, observer: Observer) -> Range:
@@ -69,7 +77,7 @@ def _require_finite(name: str, values: Array, index: int) -> None:
         )
 
 
-class _Runner:
+class Runner:
     """The float model with the observed values as outputs."""
 
     def __init__(self, model: ir.Model, names: Sequence[str]) -> None:

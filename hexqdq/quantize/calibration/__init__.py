@@ -1,0 +1,1 @@
+"""From samples to ranges, and the file that keeps ranges."""

@@ -1,0 +1,57 @@
+"""Calibrated ranges as a file, bound to the model they belong to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hexqdq.errors import CalibrationError
+from hexqdq.quantize.observers.base import Knobs, Range
+from hexqdq.quantize.recipe import Recipe
+
+FORMAT = "hexqdq ranges 1"
+AGAIN = "calibrate again, or name another file"
+
+
+@dataclass(frozen=True)
+class SavedRanges:
+    """``ranges`` of values by name that ``method`` with ``knobs`` found for the model of ``digest``."""
+
+    digest: str
+    method: str
+    knobs: Knobs
+    ranges: Mapping[str, Range]
+
+    def write(self, path: Path) -> None:
+        """Writes JSON so that a reader finds either the old file or the whole new one."""
+        data = {"format": FORMAT, **asdict(self)}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        part.write_text(json.dumps(data, indent=1, sort_keys=True), encoding="utf-8")
+        part.replace(path)
+
+    @classmethod
+    def read(cls, path: Path) -> SavedRanges:
+        """Raises CalibrationError where the file is none of ranges."""
+        try:
+            data: Any = json.loads(path.read_text(encoding="utf-8"))
+            if data["format"] != FORMAT:
+                raise ValueError(f"format is {data['format']!r}; expected {FORMAT!r}")
+            ranges = {str(name): (float(low), float(high)) for name, (low, high) in data["ranges"].items()}
+            return cls(str(data["digest"]), str(data["method"]), Knobs(**data["knobs"]), ranges)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CalibrationError(f"ranges {path}", f"cannot be read: {error}", AGAIN) from error
+
+    def of(self, path: Path, digest: str, recipe: Recipe) -> Mapping[str, Range]:
+        """The ranges, for the model of ``digest`` and a recipe; raises CalibrationError where they are of others."""
+        subject = f"ranges {path}"
+        if self.digest != digest:
+            raise CalibrationError(subject, f"are of model {self.digest[:12]}; expected {digest[:12]}", AGAIN)
+        if (self.method, self.knobs) != (recipe.method, recipe.knobs()):
+            found = f"were found by {self.method} with {self.knobs}; the recipe says {recipe.method}, {recipe.knobs()}"
+            raise CalibrationError(subject, found, AGAIN)
+        return self.ranges
