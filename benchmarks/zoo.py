@@ -209,7 +209,7 @@ def page(rows: Sequence[Row]) -> str:
         "executor, whose integers the NPU code equals. Float models are quantized by hexqdq with the default recipe on",
         f"{SAMPLES} samples that are not scored; the others came with Q/DQ. Models without data are compared with",
         "onnxruntime on drawn inputs: `same_argmax` is how often the largest output is at the same place. Compiling is",
-        "for Hexagon and the hosts together, in seconds of the clock and of all cores; a busy machine lengthens the first.",
+        "for Hexagon and the hosts together, in seconds of the clock and of all cores: a busy machine lengthens one.",
         "",
         "| " + " | ".join(shown.columns) + " |",
         "|" + "---|" * len(shown.columns),
