@@ -95,6 +95,7 @@ CASES = (
     _case("grouped", Geometry(channels=12, filters=9, group=3, pads=SAME), Style(clamp=RELU6)),
     _case("grouped_1x1", Geometry(channels=16, filters=8, group=4, kernel=(1, 1)), Style(S8, bias=False)),
     _case("grouped_wide", Geometry(channels=64, filters=64, group=2, size=(4, 4), pads=SAME)),
+    _case("grouped_joined_in_part", Geometry(channels=36, filters=48, group=6, size=(4, 4), pads=SAME), Style(S8)),
     _case("grouped_per_tensor", Geometry(channels=6, filters=4, group=2), Style(per_channel=False)),
     _case("flat", Geometry(flat=True, size=(1, 20), kernel=(1, 5), pads=(0, 2, 0, 2))),
     _case("flat_grouped", Geometry(flat=True, group=2, size=(1, 20), kernel=(1, 3), strides=(1, 2))),

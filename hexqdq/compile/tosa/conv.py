@@ -1,4 +1,4 @@
-"""Conv and ConvTranspose: CONV2D or DEPTHWISE_CONV2D in NHWC with one RESCALE."""
+"""Conv: CONV2D or DEPTHWISE_CONV2D in NHWC with one RESCALE."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from hexqdq.numerics import tosa_offset
 from hexqdq.ops.contraction import ContractionPlan, params_of
 from hexqdq.ops.conv import group_of, is_depthwise, plan, planar_shape, window_of
 from hexqdq.ops.unit import QuantUnit
+
+FULL_CHANNELS = 32
+"""Output channels that a kernel computes at once; groups with fewer are joined, zeros off the diagonal."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +43,22 @@ class Span:
 
 def lower(unit: QuantUnit, scope: Scope) -> None:
     """``clamp(rescale(conv2d(x, w) + bias))``."""
-    constants = plan(unit)
+    constants, groups = plan(unit), 1
+    if not is_depthwise(unit):
+        constants, groups = _joined(constants, group_of(unit))
     zero_points = (constants.input_zero_point + tosa_offset(unit.input(0).dtype), constants.weight_zero_point)
     source = image(unit, scope)
     spans = _spans(unit)
     if min(span.used for span in spans) < 1:
         result = _bias_only(unit, scope, constants, source)
-    elif group_of(unit) == 1 or is_depthwise(unit):
+    elif groups == 1:
         source, window = _fitted(unit, scope, source, spans)
         operands = (source, _weight(unit, scope, constants), bias_argument(unit, scope, constants))
         convolution = instructions.depthwise_conv2d if is_depthwise(unit) else instructions.conv2d
         result = scope.requantized(convolution(scope.builder, operands, zero_points, window), constants, unit.output)
     else:
         source, window = _fitted(unit, scope, source, spans)
-        result = _grouped(unit, scope, constants, (source, zero_points[0]), window)
+        result = _grouped(unit, scope, list(_parts(constants, groups)), (source, zero_points[0]), window)
     store(unit, scope, result)
 
 
@@ -130,15 +135,29 @@ def _bias_only(unit: QuantUnit, scope: Scope, constants: ContractionPlan, source
     return scope.requantized(sums, constants, unit.output)
 
 
+def _joined(constants: ContractionPlan, groups: int) -> tuple[ContractionPlan, int]:
+    """The plan of fewer, wider groups and their number; other groups' weights are the zero point."""
+    outs, ins, *kernel = constants.weights.shape
+    outs //= groups
+    join = max(
+        count for count in range(1, groups + 1) if groups % count == 0 and count * outs <= max(FULL_CHANNELS, outs)
+    )
+    split = constants.weights.reshape(groups // join, join, outs, ins, *kernel)
+    wide = np.full((groups // join, join, outs, join, ins, *kernel), constants.weight_zero_point, np.int8)
+    for index in range(join):
+        wide[:, index, :, index] = split[:, index]
+    return replace(constants, weights=wide.reshape(groups * outs, join * ins, *kernel)), groups // join
+
+
 def _grouped(
-    unit: QuantUnit, scope: Scope, constants: ContractionPlan, source: tuple[Value, int], window: Window
+    unit: QuantUnit, scope: Scope, parts: list[ContractionPlan], source: tuple[Value, int], window: Window
 ) -> Value:
     """A convolution per group of channels of the source (with its zero point), their results side by side."""
     value, zero_point = source
     *image_shape, channels = value.shape
-    count = channels // group_of(unit)
+    count = channels // len(parts)
     results = []
-    for group, part in enumerate(_parts(constants, group_of(unit))):
+    for group, part in enumerate(parts):
         start, size = (0, 0, 0, group * count), (*image_shape, count)
         inputs = instructions.slice_(scope.builder, value, start, size)
         weight = scope.weight(unit, f"ohwi{group}", part.weights.transpose(0, 2, 3, 1))
