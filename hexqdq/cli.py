@@ -65,13 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def quantize(
     model: ModelPath,
     calib: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--calib",
             metavar="DATA",
             help="A folder of .npz, .npy, pictures or test_data_set_*; a stacked .npz or .npy; or module:function.",
         ),
-    ],
+    ] = None,
     output: OutputPath = None,
     input_shape: InputShapes = None,
     image_size: Annotated[
@@ -83,6 +83,14 @@ def quantize(
     layout: Annotated[str | None, typer.Option(help="Pictures: nchw or nhwc; told by the input's shape.")] = None,
     channels: Annotated[str | None, typer.Option(help="Pictures: rgb (default) or bgr.")] = None,
     recipe: Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A recipe as JSON.")] = None,
+    method: Annotated[str | None, typer.Option(help="Of ranges: mse, minmax, average, percentile or entropy.")] = None,
+    percentile: Annotated[float | None, typer.Option(help="Percent of values kept by percentile.")] = None,
+    mse_power: Annotated[float | None, typer.Option(help="Power of the error that mse sums.")] = None,
+    histogram_bins: Annotated[int | None, typer.Option(help="Bins of a tensor's histogram.")] = None,
+    bias_correct: Annotated[bool | None, typer.Option(help="Take the mean error out of biases.")] = None,
+    ranges: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Ranges as JSON: read where it exists, else written.")
+    ] = None,
     dump: DumpFolder = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -93,12 +101,21 @@ def quantize(
 
     path = output or model.with_suffix(".qdq.onnx")
     pictures = options_from_text(image_size, mean, std, white, layout, channels)
+    chosen = convert.chosen_recipe(
+        recipe,
+        method=method,
+        percentile=percentile,
+        mse_power=mse_power,
+        histogram_bins=histogram_bins,
+        bias_correct=bias_correct,
+    )
     with _progress(quiet or as_json) as progress:
         result = convert.quantize_to_file(
             model,
             calib,
             path,
-            recipe=convert.read_recipe(recipe) if recipe else None,
+            recipe=chosen,
+            ranges=ranges,
             input_shapes=_shapes(input_shape),
             pictures=pictures,
             dump=dump,

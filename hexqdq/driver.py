@@ -25,19 +25,22 @@ if TYPE_CHECKING:
 Feed = Mapping[str, NDArray[Any]]
 Calibration = Callable[["ImportedModel"], Iterable[Feed]]
 """Makes the feeds once the model's inputs are known."""
+KnownRanges = Callable[["ImportedModel"], Mapping[str, tuple[float, float]] | None]
+"""Gives the model's ranges where they need not be calibrated."""
 
 
 @dataclass(frozen=True)
 class Options:
     """Everything that stages are told besides the product before them.
 
-    A float model needs ``calibration``, or ``allow_float`` to stay float on the CPU; ``dump`` is a
-    folder that gets every stage's product.
+    A float model needs ``calibration``, ``ranges`` that are known, or ``allow_float`` to stay float on
+    the CPU; ``dump`` is a folder that gets every stage's product.
     """
 
     input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     calibration: Calibration | None = None
     recipe: Recipe | None = None
+    ranges: KnownRanges | None = None
     target: Target = field(default_factory=lambda: find_target(DEFAULT_TARGET))
     allow_float: bool = False
     dump: Path | None = None
@@ -90,13 +93,15 @@ def _quantize(imported: ImportedModel, options: Options) -> QdqModel:
 
     if is_quantized(imported.model) or (options.allow_float and options.calibration is None):
         return already_quantized(imported)
-    if options.calibration is None:
+    ranges = options.ranges(imported) if options.ranges is not None else None
+    if options.calibration is None and ranges is None:
         raise ModelError(
             imported.source,
             "is a float model: it has no QuantizeLinear or DequantizeLinear",
             f"quantize it first: hexqdq quantize {imported.source} --calib DATA",
         )
-    return quantize(imported, options.calibration(imported), options.recipe or Recipe(), options.progress)
+    feeds = options.calibration(imported) if options.calibration is not None else None
+    return quantize(imported, feeds, options.recipe or Recipe(), options.progress, ranges)
 
 
 def _partition(qdq: QdqModel, options: Options) -> PartitionedModel:

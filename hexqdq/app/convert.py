@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,6 +15,7 @@ from hexqdq.app.calibration.source import open_calibration
 from hexqdq.compile.product import CompiledModel
 from hexqdq.errors import UnsupportedError, UsageError
 from hexqdq.import_.product import ImportedModel
+from hexqdq.quantize.calibration.ranges import SavedRanges
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.report import Decision, Measure, Progress, Table, measure_table, reason_table
@@ -109,18 +110,25 @@ def compile_model(
 
 def quantize_to_file(
     model: Path,
-    calibration: str | Path,
+    calibration: str | Path | None,
     output: Path,
     *,
     recipe: Recipe | None = None,
+    ranges: Path | None = None,
     input_shapes: Shapes | None = None,
     pictures: PictureOptions | None = None,
     dump: Path | None = None,
     progress: Progress | None = None,
 ) -> Quantized:
-    """What ``hexqdq quantize`` does."""
-    outcome = _quantize(model, calibration, _Settings(recipe, input_shapes, dump, progress, pictures))
+    """What ``hexqdq quantize`` does; the file ``ranges`` is read where it exists, else written."""
+    if calibration is None and (ranges is None or not ranges.exists()):
+        raise UsageError("--calib", "is missing", "give calibration data, or --ranges FILE of an earlier run")
+    outcome = _quantize(model, calibration, _Settings(recipe, input_shapes, dump, progress, pictures, ranges))
     product: QdqModel = outcome.products["quantize"]
+    if ranges is not None and not ranges.exists() and product.ranges:
+        digest = outcome.products["import"].digest
+        used = recipe or Recipe()
+        SavedRanges(digest, used.method, used.knobs(), product.ranges).write(ranges)
     return Quantized(_save(product, output), product, outcome.measures)
 
 
@@ -166,6 +174,12 @@ def size_measures(product: CompiledModel, path: Path) -> tuple[Measure, ...]:
     )
 
 
+def chosen_recipe(path: Path | None, **choices: Any) -> Recipe:
+    """The recipe of a file, or the default one, with the choices that are not None in place of its own."""
+    recipe = read_recipe(path) if path is not None else Recipe()
+    return replace(recipe, **{name: choice for name, choice in choices.items() if choice is not None})
+
+
 def read_recipe(path: Path) -> Recipe:
     """A recipe from a JSON file; raises UsageError where it is not one."""
     try:
@@ -184,17 +198,27 @@ class _Settings:
     dump: Path | None = None
     progress: Progress | None = None
     pictures: PictureOptions | None = None
+    ranges: Path | None = None
 
 
-def _quantize(model: Model, calibration: str | Path | Iterable[driver.Feed], settings: _Settings) -> driver.Outcome:
+def _quantize(
+    model: Model, calibration: str | Path | Iterable[driver.Feed] | None, settings: _Settings
+) -> driver.Outcome:
     def feeds(imported: ImportedModel) -> Iterable[driver.Feed]:
         if isinstance(calibration, str | Path):
             return open_calibration(calibration, signature(imported), settings.pictures)
-        return calibration
+        return calibration or ()
+
+    def known(imported: ImportedModel) -> Mapping[str, tuple[float, float]] | None:
+        path = settings.ranges
+        if path is None or not path.exists():
+            return None
+        return SavedRanges.read(path).of(path, imported.digest, settings.recipe or Recipe())
 
     options = driver.Options(
         input_shapes=settings.input_shapes or {},
-        calibration=feeds,
+        calibration=feeds if calibration is not None else None,
+        ranges=known,
         recipe=settings.recipe,
         dump=settings.dump,
         progress=settings.progress,
