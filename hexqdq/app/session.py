@@ -160,7 +160,9 @@ class InferenceSession:
                 raise InputError(f"input {name!r}", f"is not one of the model's: {', '.join(self._inputs)}")
         missing = [name for name in self._inputs if name not in feed]
         if missing:
-            raise InputError(f"input {missing[0]!r}", f"is missing; expected {', '.join(self._inputs)}")
+            tensor = self._inputs[missing[0]]
+            problem = f"is missing; expected {tensor.dtype.numpy} {tensor.shape}"
+            raise InputError(f"input {missing[0]!r}", problem, f"give every input: {', '.join(self._inputs)}")
         return {name: _fitting(tensor, feed[name]) for name, tensor in self._inputs.items()}
 
 

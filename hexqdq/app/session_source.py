@@ -69,6 +69,7 @@ def compile_in_child(model: Path, output: Path, target: str) -> None:
     )
     if done.returncode != 0:
         kind = ERRORS_BY_EXIT_CODE.get(done.returncode, CompileError)
-        words, _, hint = done.stderr.strip().removeprefix("error: ").partition("\n  next: ")
+        told = done.stderr.strip().removeprefix("error: ").removeprefix(f"{model}: ")
+        words, _, hint = told.partition("\n  next: ")
         by_hand = f"repeat it by hand: hexqdq compile {model} --target {target}"
         raise kind(str(model), f"does not compile: {words or f'exit status {done.returncode}'}", hint or by_hand)

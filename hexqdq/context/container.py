@@ -29,6 +29,7 @@ _FIELDS = struct.Struct("<8sIIQ")
 PREFIX_BYTES = _FIELDS.size + hashlib.sha256().digest_size
 
 REBUILD = "write the context again with `hexqdq compile`"
+NOT_WRITTEN = "give a file that `hexqdq compile` wrote; it makes one of a QDQ model"
 
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError, QuantizationError, UsageError)
 """What parsers and self-validating types raise on data that is not theirs."""
@@ -148,7 +149,7 @@ def _page_aligned(data: Buffer) -> memoryview:
 def _parse(source: str, data: memoryview) -> Container:
     if bytes(data[: len(MAGIC)]) != MAGIC:
         found = bytes(data[: len(MAGIC)])
-        raise ContextError(source, f"is not a context: begins with {found!r}, expected {MAGIC!r}", REBUILD)
+        raise ContextError(source, f"is not a context: begins with {found!r}, expected {MAGIC!r}", NOT_WRITTEN)
     if len(data) < PREFIX_BYTES:
         raise ContextError(source, f"is truncated: {len(data)} bytes, expected at least {PREFIX_BYTES}", REBUILD)
     _, version, header_bytes, file_bytes = _FIELDS.unpack(data[: _FIELDS.size])

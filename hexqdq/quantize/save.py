@@ -16,10 +16,22 @@ _INLINE_BYTES = (1 << 31) - (1 << 24)
 
 
 def save(qdq: QdqModel, path: str | Path) -> Path:
-    """Writes the model to ``path`` atomically and returns it; missing folders are made."""
+    """Writes the model to ``path`` atomically and returns it; missing folders are made.
+
+    Raises UsageError where the path cannot be written.
+    """
     target = Path(path)
     if target.is_dir():
         raise UsageError(str(target), "is a folder; expected the name of an ONNX file", "give a file name to -o")
+    try:
+        _write(qdq, target)
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror or error}"
+        raise UsageError(str(target), problem, "give a path in a folder that is writable") from error
+    return target
+
+
+def _write(qdq: QdqModel, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     size = sum(v.const_value.nbytes for v in qdq.model.graph.initializers.values() if v.const_value is not None)
     data_name = f"{target.name}.data" if size > _INLINE_BYTES else None
@@ -29,7 +41,6 @@ def save(qdq: QdqModel, path: str | Path) -> Path:
         for name in filter(None, (data_name, target.name)):
             _sync(Path(folder) / name)
             (Path(folder) / name).replace(target.parent / name)
-    return target
 
 
 def _sync(path: Path) -> None:

@@ -101,7 +101,7 @@ def test_failed_save_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError("disk full")
 
     monkeypatch.setattr(ir, "save", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(UsageError, match="cannot be written: disk full"):
         save(qdq, path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["m.onnx"]
