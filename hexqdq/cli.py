@@ -33,7 +33,9 @@ app = typer.Typer(
 )
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="An ONNX file.")]
-OutputPath = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write the result.")]
+OutputPath = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write; beside MODEL if not given.")
+]
 InputShapes = Annotated[
     list[str] | None,
     typer.Option("--input-shape", metavar="NAME:1x3x32x32", help="The static shape of a dynamic input; may repeat."),
@@ -41,7 +43,7 @@ InputShapes = Annotated[
 TargetName = Annotated[str, typer.Option("--target", help="See `hexqdq targets`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-DumpFolder = Annotated[Path | None, typer.Option("--dump", metavar="DIR", help="Write every stage's product there.")]
+DumpFolder = Annotated[Path | None, typer.Option("--dump", metavar="DIR", help="Write every stage's product to it.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -79,12 +81,12 @@ def quantize(
     ] = None,
     mean: Annotated[str | None, typer.Option(metavar="M or R,G,B", help="Pictures: taken off; 0 by default.")] = None,
     std: Annotated[str | None, typer.Option(metavar="S or R,G,B", help="Pictures: divided by; 1 by default.")] = None,
-    white: Annotated[float | None, typer.Option(help="Pictures: white before --mean; 1 by default, or 255.")] = None,
-    layout: Annotated[str | None, typer.Option(help="Pictures: nchw or nhwc; told by the input's shape.")] = None,
+    white: Annotated[float | None, typer.Option(help="Pictures: value of white before --mean; 1 by default.")] = None,
+    layout: Annotated[str | None, typer.Option(help="Pictures: nchw or nhwc, if the shape leaves it open.")] = None,
     channels: Annotated[str | None, typer.Option(help="Pictures: rgb (default) or bgr.")] = None,
     recipe: Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A recipe as JSON.")] = None,
-    method: Annotated[str | None, typer.Option(help="Of ranges: mse, minmax, average, percentile or entropy.")] = None,
-    percentile: Annotated[float | None, typer.Option(help="Percent of values kept by percentile.")] = None,
+    method: Annotated[str | None, typer.Option(help="Ranges by mse, minmax, average, percentile or entropy.")] = None,
+    percentile: Annotated[float | None, typer.Option(help="Percent of values that percentile keeps.")] = None,
     mse_power: Annotated[float | None, typer.Option(help="Power of the error that mse sums.")] = None,
     histogram_bins: Annotated[int | None, typer.Option(help="Bins of a tensor's histogram.")] = None,
     bias_correct: Annotated[bool | None, typer.Option(help="Take the mean error out of biases.")] = None,
@@ -99,7 +101,7 @@ def quantize(
     from hexqdq.app import convert
     from hexqdq.app.calibration.pictures import options_from_text
 
-    path = output or model.with_suffix(".qdq.onnx")
+    path = output or model.parent / f"{model.stem}.qdq.onnx"
     pictures = options_from_text(image_size, mean, std, white, layout, channels)
     chosen = convert.chosen_recipe(
         recipe,
@@ -157,13 +159,17 @@ def compile(
 @app.command()
 def run(
     context: Annotated[Path, typer.Argument(metavar="CONTEXT", help="A context file, or a QDQ model.")],
-    inputs: Annotated[list[str] | None, typer.Option("--input", metavar="NAME=FILE.npy", help="One per input.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE.npz", help="Where to write.")] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", metavar="NAME=FILE.npy", help="Repeat for each.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE.npz", help="Write outputs by name.")
+    ] = None,
     executor: Annotated[str, typer.Option("--executor", help="auto, host, qemu or reference.")] = "auto",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a context once and print or write its outputs."""
+    """Run a context once; print what its outputs are like, or write them."""
     from hexqdq.app import once
 
     outcome = once.run_once(context, dict(_pair(text, "=", "--input NAME=FILE.npy") for text in inputs or []), executor)
@@ -176,11 +182,11 @@ def run(
 @app.command()
 def explain(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="An ONNX file or a context.")],
-    target: TargetName = DEFAULT_TARGET,
+    target: Annotated[str, typer.Option("--target", help="For a model; a context keeps its own.")] = DEFAULT_TARGET,
     input_shape: InputShapes = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say where each node of a model runs, and why the others stay on the CPU."""
+    """Say where each node runs, and why some stay on the CPU."""
     from hexqdq.app.explain import explain as explain_model
 
     explanation = explain_model(model, target=target, input_shapes=_shapes(input_shape))
@@ -192,7 +198,7 @@ def inspect(
     context: Annotated[Path, typer.Argument(metavar="CONTEXT", help="A context file.")],
     as_json: AsJson = False,
 ) -> None:
-    """Show what is in a context: edges, parts, steps, memory plan, code and every section."""
+    """Show a context: edges, parts, steps, memory plan, sections."""
     from hexqdq.app.inspect import inspect as inspect_context
 
     inspection = inspect_context(context)
@@ -201,7 +207,7 @@ def inspect(
 
 @app.command()
 def demo(as_json: AsJson = False, quiet: Quiet = False) -> None:
-    """Quantize, compile and run the embedded digits model on every executor that is here."""
+    """Quantize, compile and run the digits model on every executor."""
     from hexqdq.app.demo import run_demo
 
     with _progress(quiet or as_json) as progress:
@@ -250,7 +256,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Quantize ONNX models, compile them for the Hexagon NPU, run them bit for bit the same on the host."""
 
