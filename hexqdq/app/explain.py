@@ -71,16 +71,16 @@ def explain(
 ) -> Explanation:
     """The decisions on a float or QDQ model, or those stored in a context.
 
-    A float model is quantized with the default recipe first, and the explanation says so.
+    A float model is quantized with the default recipe first, and the explanation says so. Raises
+    UsageError for an unknown target.
     """
+    for_target = find_target(target)
     if isinstance(model, str | Path) and Path(model).suffix == CONTEXT_SUFFIX:
         return _stored(Path(model))
     from hexqdq import driver
     from hexqdq.quantize.pipeline import is_quantized
 
-    options = driver.Options(
-        input_shapes=input_shapes or {}, calibration=driver.made_up_feed, target=find_target(target)
-    )
+    options = driver.Options(input_shapes=input_shapes or {}, calibration=driver.made_up_feed, target=for_target)
     products = driver.run_stages(model, options, last="partition").products
     is_float = not is_quantized(products["import"].model)
     return Explanation(products["partition"].decisions, FLOAT_ASSUMPTION if is_float else None)
