@@ -137,10 +137,12 @@ def compile(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compile a QDQ model into a context file."""
+    """Compile a QDQ model, or a TOSA function (.mlir), into a context file."""
     from hexqdq.app import convert
 
-    path = output or model.with_name(model.name.removesuffix(".onnx").removesuffix(".qdq") + ".ctx")
+    path = output or model.with_name(
+        model.name.removesuffix(".onnx").removesuffix(".mlir").removesuffix(".qdq") + ".ctx"
+    )
     with _progress(quiet or as_json) as progress:
         result = convert.compile_to_file(
             model,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hexqdq import driver
+from hexqdq.app import tosa_file
 from hexqdq.app.calibration.pictures import PictureOptions
 from hexqdq.app.calibration.signature import Signature
 from hexqdq.app.calibration.source import open_calibration
@@ -142,11 +143,17 @@ def compile_to_file(
     dump: Path | None = None,
     progress: Progress | None = None,
 ) -> Compiled:
-    """What ``hexqdq compile`` does; ``allow_cpu`` accepts a model of which nothing runs on the NPU."""
+    """What ``hexqdq compile`` does, for an ONNX model or the MLIR text of a TOSA function.
+
+    ``allow_cpu`` accepts a model of which nothing runs on the NPU.
+    """
     options = driver.Options(
         input_shapes=input_shapes or {}, target=find_target(target), dump=dump, progress=progress, allow_float=allow_cpu
     )
-    outcome = driver.run_stages(model, options, last="objects")
+    if model.suffix == tosa_file.SUFFIX:
+        outcome = tosa_file.compile_text(model, options)
+    else:
+        outcome = driver.run_stages(model, options, last="objects")
     product: CompiledModel = outcome.products["objects"]
     if not product.segments and not allow_cpu:
         raise UnsupportedError(

@@ -20,6 +20,7 @@ class Dump:
         self.name = name
         self.folder = folder
         self.kept: list[tuple[str, bytes]] = []
+        self.count = 0
         self.lock = threading.Lock()
 
     def write(self, name: str, content: str | bytes | dict[str, Any]) -> None:
@@ -28,11 +29,19 @@ class Dump:
             content = json.dumps(content, indent=1)
         data = content.encode() if isinstance(content, str) else content
         with self.lock:
-            numbered = f"{len(self.kept):02}.{name}"
-            self.kept.append((numbered, data))
-            if self.folder is not None:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                (self.folder / numbered).write_bytes(data)
+            self.keep(f"{self.count:02}.{name}", data)
+            self.count += 1
+
+    def write_beside(self, name: str, data: bytes) -> None:
+        """A file under the number of the one before it."""
+        with self.lock:
+            self.keep(f"{self.count - 1:02}.{name}", data)
+
+    def keep(self, name: str, data: bytes) -> None:
+        self.kept.append((name, data))
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_bytes(data)
 
     @contextmanager
     def kept_on_failure(self) -> Iterator[None]:

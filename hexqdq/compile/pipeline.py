@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hexqdq.compile.dump import Dump
+from hexqdq.compile.given.beside import packed
 from hexqdq.compile.kernels.style import style_of
 from hexqdq.compile.linalg.nest import Function
 from hexqdq.compile.linalg.pipeline import lower_to_nodes
@@ -55,6 +56,8 @@ def at_tosa(
     segment = AtTosa(tosa, graph, tuple(dict.fromkeys((target, *hosts))), Dump(tosa.name, dump))
     with segment.texts.kept_on_failure():
         segment.texts.write("tosa.mlir", tosa.text)
+        if dump is not None:
+            segment.texts.write_beside("tosa.npz", packed(tosa))
         verify_tosa(tosa)
     return segment
 

@@ -1,0 +1,1 @@
+"""TOSA text that somebody gives to compile, whoever wrote it."""
