@@ -55,7 +55,7 @@ def test_a_function_written_by_hand_runs(executor: str, by_hand: Path, request: 
     image = np.random.default_rng(0).integers(-128, 128, (1, 4, 4, 3)).astype(np.int8)
     session = InferenceSession(str(by_hand), provider_options=[{"executor": executor}])
     (found,) = session.run(["result0"], {"image": image})
-    sums = image.astype(np.int64) @ np.array([[1, -4], [2, 5], [3, 6]]) + [10, -20]
+    sums = image.astype(np.int64) @ np.array([[1, 4], [2, 5], [3, 6]]) + [10, -20]
     expected = (sums * 2**30 + 2**32) // 2**33
     assert np.abs(expected).max() > 127  # so that saturation shows
     assert np.array_equal(found, np.maximum(np.minimum(expected, 127), -128))
