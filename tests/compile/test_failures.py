@@ -72,7 +72,7 @@ def test_an_object_of_another_machine_is_refused() -> None:
 def test_a_dump_is_numbered(tmp_path: Path) -> None:
     compile_segment(conv_segment(Conv(size=(3, 3))), None, HOST, (), tmp_path / "dump")
     names = sorted(path.name for path in (tmp_path / "dump").iterdir())
-    assert names[:2] == ["00.tosa.mlir", "01.linalg.mlir"]
+    assert names[:3] == ["00.tosa.mlir", "00.tosa.npz", "01.linalg.mlir"]
     assert {name.split(".", 1)[1] for name in names} >= {"x86_64.kernels.mlir", "x86_64.ll", "x86_64.s", "x86_64.so"}
 
 
