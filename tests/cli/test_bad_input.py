@@ -1,0 +1,197 @@
+"""Every kind of bad input ends in a message with a next step, exit code 1 or 2, and nothing half-written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from hexqdq.app.convert import compile_to_file
+from tests.cli.test_cli import Captured, run
+
+Place = Callable[[Path], Path]
+
+
+def relu_model(path: Path, shape: list[int | str]) -> Path:
+    """A float Relu from x to y."""
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], "relu")], "g", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def requantizing_model(path: Path, before: float, after: float) -> Path:
+    """Q -> DQ -> Relu -> Q -> DQ with two scales."""
+    constants = [
+        numpy_helper.from_array(np.array(value, dtype), name)
+        for name, value, dtype in (("s", before, np.float32), ("t", after, np.float32), ("z", 0, np.uint8))
+    ]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["a"], "q0"),
+        helper.make_node("DequantizeLinear", ["a", "s", "z"], ["b"], "d0"),
+        helper.make_node("Relu", ["b"], ["c"], "relu"),
+        helper.make_node("QuantizeLinear", ["c", "t", "z"], ["d"], "q1"),
+        helper.make_node("DequantizeLinear", ["d", "t", "z"], ["y"], "d1"),
+    ]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4]) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("context")
+    path = folder / "good.ctx"
+    compile_to_file(requantizing_model(folder / "m.onnx", 0.1, 0.05), path)
+    return path
+
+
+def told(captured: Captured, *words: str) -> None:
+    """The message names what it must, says what to do next, and is no traceback."""
+    text = captured.readouterr().err
+    assert "Traceback" not in text
+    assert "next:" in text, text
+    for word in words:
+        assert word in text, text
+
+
+MODELS: dict[str, Place] = {
+    "missing": lambda folder: folder / "none.onnx",
+    "folder": lambda folder: folder,
+    "text": lambda folder: written(folder / "text.onnx", b"this is no model"),
+    "empty": lambda folder: written(folder / "empty.onnx", b""),
+    "truncated": lambda folder: written(folder / "cut.onnx", relu_model(folder / "m.onnx", [1, 4]).read_bytes()[:-20]),
+}
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("fault", MODELS)
+@pytest.mark.parametrize("command", ["quantize", "compile", "explain"])
+def test_models(command: str, fault: str, tmp_path: Path, capsys: Captured) -> None:
+    model = MODELS[fault](tmp_path)
+    (tmp_path / "calib").mkdir()
+    np.savez(tmp_path / "calib" / "0.npz", x=np.zeros((1, 4), np.float32))
+    extra = ["--calib", tmp_path / "calib"] if command == "quantize" else []
+    output = [] if command == "explain" else ["-o", tmp_path / "out" / "made"]
+    assert run(command, model, *extra, *output) in (1, 2)
+    told(capsys, model.name)
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+SAMPLES: dict[str, tuple[dict[str, object], tuple[str, ...]]] = {
+    "wrong_name": ({"z": np.zeros((1, 4), np.float32)}, ("'x'",)),
+    "wrong_shape": ({"x": np.zeros((1, 5), np.float32)}, ("(1, 5)", "(1, 4)")),
+    "wrong_type": ({"x": np.zeros((1, 4), np.int32)}, ("int32", "float32")),
+    "nan": ({"x": np.full((1, 4), np.nan, np.float32)}, ("NaN",)),
+    "infinite": ({"x": np.full((1, 4), np.inf, np.float32)}, ("inf",)),
+    "nothing": ({}, ()),
+}
+
+
+@pytest.mark.parametrize("fault", SAMPLES)
+def test_calibration(fault: str, tmp_path: Path, capsys: Captured) -> None:
+    model = relu_model(tmp_path / "m.onnx", [1, 4])
+    sample, words = SAMPLES[fault]
+    (tmp_path / "calib").mkdir()
+    if sample:
+        np.savez(tmp_path / "calib" / "0.npz", **sample)  # type: ignore[arg-type]
+    assert run("quantize", model, "--calib", tmp_path / "calib", "-o", tmp_path / "made.onnx") == 1
+    told(capsys, *words)
+    assert not (tmp_path / "made.onnx").exists()
+
+
+def test_a_dynamic_dimension(tmp_path: Path, capsys: Captured) -> None:
+    model = relu_model(tmp_path / "m.onnx", ["batch", 4])
+    assert run("explain", model) == 1
+    told(capsys, "'x'", "--input-shape")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compile", "m.onnx", "--no-such-option"),
+        ("compile", "m.onnx", "--target", "hexagon-v1"),
+        ("run", "m.ctx", "--executor", "gpu"),
+        ("quantize", "m.onnx", "--calib", "c", "--method", "magic"),
+        ("no-such-command",),
+    ],
+)
+def test_unknown_words_are_usage(arguments: tuple[str, ...], tmp_path: Path, capsys: Captured) -> None:
+    assert run(*arguments) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_scale_outside_the_domain_of_rescale(tmp_path: Path, capsys: Captured) -> None:
+    model = requantizing_model(tmp_path / "m.onnx", 1.0, 1e-9)
+    assert run("compile", model, "-o", tmp_path / "made.ctx") == 1
+    told(capsys, "hexqdq explain")
+    assert not (tmp_path / "made.ctx").exists()
+    assert run("explain", model) == 0
+    assert "RESCALE shift of 2 to 62" in " ".join(capsys.readouterr().out.split())
+
+
+def damaged(kind: str, whole: bytes) -> bytes:
+    """A context's bytes with one fault."""
+    if kind == "truncated":
+        return whole[: len(whole) // 2]
+    if kind == "foreign":
+        return b"PK\x03\x04" + bytes(5000)
+    if kind == "empty":
+        return b""
+    flipped = bytearray(whole)
+    for place in [200] if kind == "header_flipped" else range(4096, len(whole), 4096):
+        flipped[place] ^= 1
+    return bytes(flipped)
+
+
+@pytest.mark.parametrize("kind", ["truncated", "foreign", "empty", "header_flipped", "pages_flipped"])
+@pytest.mark.parametrize("command", ["run", "inspect"])
+def test_contexts(command: str, kind: str, context: Path, tmp_path: Path, capsys: Captured) -> None:
+    bad = written(tmp_path / "bad.ctx", damaged(kind, context.read_bytes()))
+    np.save(tmp_path / "x.npy", np.zeros((1, 4), np.float32))
+    extra = ["--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "out.npz"] if command == "run" else []
+    assert run(command, bad, *extra) == 1
+    told(capsys, "bad.ctx", "expected")
+    assert not (tmp_path / "out.npz").exists()
+
+
+@pytest.mark.parametrize("place", ["/proc/made.ctx", "file/made.ctx"])
+def test_an_output_that_cannot_be_written(place: str, tmp_path: Path, capsys: Captured) -> None:
+    model = requantizing_model(tmp_path / "m.onnx", 0.1, 0.05)
+    (tmp_path / "file").write_text("no folder")
+    assert run("compile", model, "-o", tmp_path / place) == 1
+    told(capsys, "made.ctx")
+    assert (tmp_path / "file").read_text() == "no folder"
+
+
+LIMITED = """
+import resource, sys
+from hexqdq import cli
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+cli.main(["quantize", sys.argv[1], "--calib", sys.argv[2], "-o", sys.argv[3]])
+"""
+
+
+def test_a_disk_without_room(tmp_path: Path, root: Path) -> None:
+    """A limit on file sizes stands for it: the system refuses to write on in the middle."""
+    digits = root / "models" / "digits"
+    old = written(tmp_path / "old.onnx", b"what was there before")
+    arguments = [str(digits / "digits.onnx"), str(digits / "digits_calib.npz"), str(old)]
+    done = subprocess.run([sys.executable, "-c", LIMITED, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2), done.stderr
+    assert "Traceback" not in done.stderr and "next:" in done.stderr and os.strerror(errno.EFBIG) in done.stderr
+    assert old.read_bytes() == b"what was there before"
+    assert list(tmp_path.iterdir()) == [old]
