@@ -208,6 +208,26 @@ def inspect(
 
 
 @app.command()
+def compare(
+    exact: Annotated[Path, typer.Argument(metavar="FLOAT", help="The float ONNX file.")],
+    quantized: Annotated[Path, typer.Argument(metavar="QDQ", help="The QDQ model that was made from it.")],
+    data: Annotated[str, typer.Option("--data", metavar="DATA", help="As --calib of quantize.")],
+    input_shape: InputShapes = None,
+    good: Annotated[float, typer.Option(help="SQNR in dB below which a tensor is bad.")] = 20.0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare a float model with its QDQ form, tensor by tensor; the first bad one is at the top."""
+    from hexqdq.app.compare import compare as compare_models
+
+    with _progress(quiet or as_json) as progress:
+        comparison = compare_models(
+            exact, quantized, data, input_shapes=_shapes(input_shape), good=good, progress=progress
+        )
+    _show(comparison.to_json(), comparison.tables(), comparison.to_text(), as_json, quiet)
+
+
+@app.command()
 def demo(as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Quantize, compile and run the digits model on every executor."""
     from hexqdq.app.demo import run_demo

@@ -33,7 +33,7 @@ def digits(root: Path) -> Path:
 def test_help_names_every_command(capsys: Captured) -> None:
     assert run("--help") == 0
     text = capsys.readouterr().out
-    for command in ("quantize", "compile", "run", "explain", "inspect", "demo", "targets", "ops"):
+    for command in ("quantize", "compile", "run", "explain", "inspect", "compare", "demo", "targets", "ops"):
         assert command in text
 
 

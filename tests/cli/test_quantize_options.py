@@ -82,3 +82,14 @@ def test_ranges_of_something_else_are_an_error(digits: Path, tmp_path: Path, cap
 def test_neither_samples_nor_ranges(digits: Path, tmp_path: Path, capsys: Captured) -> None:
     assert run("quantize", digits / "digits.onnx", "--ranges", tmp_path / "none.json") == 2
     assert "--calib: is missing" in capsys.readouterr().err
+
+
+def test_compare_prints_tensors(digits: Path, tmp_path: Path, capsys: Captured) -> None:
+    qdq = tmp_path / "qdq.onnx"
+    quantized(digits, qdq)
+    arguments = ("compare", digits / "digits.onnx", qdq, "--data", digits / "digits_calib.npz")
+    assert run(*arguments) == 0
+    assert "tensors are below 20 dB" in capsys.readouterr().out
+    assert run(*arguments, "--json", "--good", 60) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["first_bad"] == shown["tensors"][0]["tensor"]

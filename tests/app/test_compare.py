@@ -1,0 +1,101 @@
+"""Comparing tensors: the figures are those of their definitions, and the first bad tensor is at the top."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+
+from hexqdq.app.compare import Comparison, compare
+from hexqdq.errors import ModelError
+from hexqdq.import_.pipeline import import_model
+from hexqdq.quantize.pipeline import quantize
+from hexqdq.quantize.recipe import Recipe
+from hexqdq.quantize.save import save
+from tests.import_.models import outputs
+from tests.quantize.graphs import model, samples
+
+Array = NDArray[Any]
+CHAIN = """m (float[1,3,8,8] x) => (float[1,4,6,6] y) {
+    a = Conv(x, w, b) r = Relu(a) s = Sigmoid(r) y = Mul(r, s)
+}"""
+PLAIN = Recipe(method="minmax", bias_correct=False)
+
+
+def compared(folder: Path, ranges: dict[str, tuple[float, float]], good: float = 20.0) -> Comparison:
+    """CHAIN against itself quantized, some ranges put in by hand."""
+    onnx.save(model(CHAIN), folder / "float.onnx")
+    imported = import_model(folder / "float.onnx")
+    feeds = samples(imported)
+    found = quantize(imported, feeds, PLAIN).ranges
+    save(quantize(imported, None, PLAIN, ranges={**found, **ranges}), folder / "qdq.onnx")
+    return compare(folder / "float.onnx", folder / "qdq.onnx", feeds, good=good)
+
+
+def test_figures_are_their_definitions(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, {})
+    entry = next(entry for entry in comparison.measures if entry.tensor == "y")
+    feeds = samples(import_model(tmp_path / "float.onnx"))
+    qdq = onnx.load(tmp_path / "qdq.onnx")
+    exact = np.stack([outputs(model(CHAIN), feed)[0] for feed in feeds]).astype(np.float64)
+    rough = np.stack([outputs(qdq, feed)[0] for feed in feeds]).astype(np.float64)
+    assert entry.sqnr == pytest.approx(10 * np.log10((exact**2).sum() / ((exact - rough) ** 2).sum()), abs=1e-3)
+    assert entry.cosine == pytest.approx(np.vdot(exact, rough) / np.linalg.norm(exact) / np.linalg.norm(rough))
+    channels = 10 * np.log10((exact**2).sum((0, 1, 3, 4)) / ((exact - rough) ** 2).sum((0, 1, 3, 4)))
+    assert entry.worst_channel == channels.argmin()
+    assert entry.worst_channel_sqnr == pytest.approx(channels.min(), abs=1e-3)
+    assert (entry.low, entry.high) == pytest.approx((exact.min(), exact.max()), rel=1e-5)
+
+
+def test_good_model_has_no_bad_tensor(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, {})
+    assert [entry.tensor for entry in comparison.measures] == ["x", "a", "r", "s", "y"]
+    assert comparison.to_json()["first_bad"] is None
+    assert comparison.to_text() == "0 of 5 tensors are below 20 dB"
+    ranked = [entry.sqnr for entry in comparison.ranked() if entry.sqnr is not None]
+    assert ranked == sorted(ranked)
+
+
+def test_wide_range_is_named(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, {"r": (0.0, 2000.0)})
+    assert comparison.ranked()[0].tensor == "r"
+    assert comparison.to_json()["first_bad"] == "r"
+    assert "first bad tensor: r (Relu); its range [0, " in comparison.to_text()
+    assert "too wide for its steps" in comparison.to_text()
+
+
+def test_narrow_range_is_named(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, {"r": (0.0, 0.5)})
+    top = comparison.ranked()[0]
+    assert top.tensor == "r" and top.saturated is not None and top.saturated > 0.2
+    assert "its range leaves out" in comparison.to_text()
+
+
+def test_broken_weights_are_named(tmp_path: Path) -> None:
+    compared(tmp_path, {})
+    qdq = onnx.load(tmp_path / "qdq.onnx")
+    scale = next(t for t in qdq.graph.initializer if t.name.startswith("Conv_a_weight") and "scale" in t.name)
+    scale.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(scale) * np.float32(3), scale.name))
+    onnx.save(qdq, tmp_path / "qdq.onnx")
+    feeds = samples(import_model(tmp_path / "float.onnx"))
+    comparison = compare(tmp_path / "float.onnx", tmp_path / "qdq.onnx", feeds)
+    assert "first bad tensor: a (Conv)" in comparison.to_text()
+    assert "the error comes from its weights and inputs" in comparison.to_text()
+
+
+def test_json_is_json(tmp_path: Path) -> None:
+    data = json.loads(json.dumps(compared(tmp_path, {"r": (0.0, 2000.0)}, good=15).to_json(), allow_nan=False))
+    assert data["good"] == 15 and len(data["tensors"]) == 5
+    assert data["tensors"][0]["tensor"] == "r"
+
+
+def test_strangers_are_refused(tmp_path: Path) -> None:
+    onnx.save(model(CHAIN), tmp_path / "float.onnx")
+    feeds = samples(import_model(tmp_path / "float.onnx"))
+    with pytest.raises(ModelError, match="has no quantized tensor in common"):
+        compare(tmp_path / "float.onnx", tmp_path / "float.onnx", feeds)
