@@ -67,13 +67,14 @@ def dequantize(values: Array, params: QuantParams) -> NDArray[np.float32]:
 def activation_params(low: float, high: float, dtype: QType) -> QuantParams:
     """Asymmetric parameters that cover [low, high] and 0, which gets an exact integer.
 
-    Scale = (high - low) / (2**bits - 1); an empty range gets scale 1.
+    Scale = (high - low) / (2**bits - 1), at least the smallest normal float32; an empty range gets scale 1.
     """
     low, high = min(low, 0.0), max(high, 0.0)
     levels = dtype.high - dtype.low
     scale = float(np.float32((high - low) / levels))
     if not scale > 0:
         return QuantParams.per_tensor(dtype, 1.0, dtype.low)
+    scale = max(scale, float(np.finfo(np.float32).tiny))
     zero_point = round(dtype.low - low / scale)
     return QuantParams.per_tensor(dtype, scale, min(max(zero_point, dtype.low), dtype.high))
 
