@@ -59,8 +59,10 @@ def quantize(
         return already_quantized(imported)
     recipe = recipe or Recipe()
     if calibration is None and (ranges is None or recipe.bias_correct):
-        needs = "bias correction needs samples" if ranges is not None else "ranges need samples"
-        raise CalibrationError("calibration", f"{needs}, and there are none", "give calibration data")
+        needs, other = "ranges need samples", ""
+        if ranges is not None:
+            needs, other = "bias correction needs samples", ", or set bias_correct to false (--no-bias-correct)"
+        raise CalibrationError("calibration", f"{needs}, and there are none", f"give calibration data{other}")
     if ranges is not None and calibration is None:
         return assemble(imported, recipe, _of_all(imported, recipe, ranges))
     with replayable(calibration or ()) as samples:
