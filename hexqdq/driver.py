@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hexqdq.errors import ModelError, UsageError
+from hexqdq.files import dumping, replace_file
 from hexqdq.report import Measure, Progress, to_json_text
 from hexqdq.target import DEFAULT_TARGET, Target, find_target
 
@@ -151,10 +152,10 @@ def _dump_partition(product: PartitionedModel, stem: Path) -> None:
 
     for index, part in enumerate(product.parts):
         if isinstance(part, HostPart):
-            stem.with_name(f"{stem.name}_{index}_{part.name}.onnx").write_bytes(part.model)
+            replace_file(stem.with_name(f"{stem.name}_{index}_{part.name}.onnx"), [part.model])
         else:
             path = stem.with_name(f"{stem.name}_{index}_{part.name}.json")
-            path.write_text(to_json_text(part.graph), encoding="utf-8")
+            replace_file(path, [to_json_text(part.graph).encode()])
 
 
 def _dumped_inside(product: object, stem: Path) -> None:
@@ -162,7 +163,7 @@ def _dumped_inside(product: object, stem: Path) -> None:
 
 
 def _dump_context(product: bytes, stem: Path) -> None:
-    stem.with_suffix(".ctx").write_bytes(product)
+    replace_file(stem.with_suffix(".ctx"), [product])
 
 
 STAGES: tuple[Stage, ...] = (
@@ -192,8 +193,9 @@ def run_stages(product: Any, options: Options, first: str = "import", last: str 
         product = products[stage.name] = stage.run(product, options)
         measures.append(Measure(f"{stage.name} time", time.perf_counter() - started, "s"))
         if options.dump is not None:
-            options.dump.mkdir(parents=True, exist_ok=True)
-            stage.dump(product, options.dump / f"{index:02d}_{stage.name}")
+            with dumping(options.dump):
+                options.dump.mkdir(parents=True, exist_ok=True)
+                stage.dump(product, options.dump / f"{index:02d}_{stage.name}")
         if options.progress is not None:
             options.progress(stage.name, 1, 1)
     return Outcome(products, tuple(measures))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from hexqdq.app.session import InferenceSession
 from hexqdq.errors import InputError, UsageError
+from hexqdq.files import replace_file
 from hexqdq.report import Cell, Measure, Table, measure_table
 
 Array = NDArray[Any]
@@ -37,13 +39,9 @@ class OnceRun:
         """Writes the outputs as .npz; raises UsageError where the path cannot be written."""
         if path.suffix != ".npz":
             raise UsageError(f"output {path}", "is no .npz file", "give a name that ends in .npz")
-        try:
-            with path.open("wb") as file:
-                np.savez(file, **dict(self.outputs))
-        except OSError as error:
-            raise UsageError(
-                f"output {path}", f"cannot be written: {error.strerror}", "give a writable path"
-            ) from error
+        archive = io.BytesIO()
+        np.savez(archive, **dict(self.outputs))
+        replace_file(path, [archive.getbuffer()])
 
 
 def run_once(model: Path, files: Mapping[str, str], executor: str) -> OnceRun:

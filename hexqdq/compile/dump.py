@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hexqdq.errors import CompileError
+from hexqdq.files import dumping, replace_file
 
 
 class Dump:
@@ -40,8 +41,9 @@ class Dump:
     def keep(self, name: str, data: bytes) -> None:
         self.kept.append((name, data))
         if self.folder is not None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / name).write_bytes(data)
+            with dumping(self.folder):
+                self.folder.mkdir(parents=True, exist_ok=True)
+            replace_file(self.folder / name, [data])
 
     @contextmanager
     def kept_on_failure(self) -> Iterator[None]:

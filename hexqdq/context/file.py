@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from hexqdq.context import schema
 from hexqdq.context.container import Buffer, Container, canonical_json, chunks, open_container, well_formed
 from hexqdq.context.product import Call, Context, HostCall, SegmentCall, StoredObjects, StoredSegment
 from hexqdq.errors import ContextError
+from hexqdq.files import replace_file
 from hexqdq.ops.unit import Tensor, UnitGraph
 
 COMPILER_PACKAGES = ("hexqdq", "numpy", "onnx", "llvmlite", "xtc-mlir-python-bindings", "ziglang")
@@ -28,7 +28,7 @@ def write(compiled: CompiledModel, path: str | os.PathLike[str]) -> Path:
 
     Raises ContextError where the file cannot be written; then nothing is left behind.
     """
-    return replace_file(Path(path), _chunks(compiled))
+    return replace_file(Path(path), _chunks(compiled), ContextError)
 
 
 def to_bytes(compiled: CompiledModel) -> bytes:
@@ -41,33 +41,6 @@ def read(source: str | os.PathLike[str] | Buffer) -> Context:
     container = open_container(source if isinstance(source, (bytes, memoryview)) else Path(source))
     with well_formed(container.source, "header"):
         return _context(container)
-
-
-def replace_file(path: Path, pieces: Iterable[Buffer]) -> Path:
-    """Puts the pieces at ``path`` whole or not at all."""
-    temporary: Path | None = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = Path(file.name)
-            file.writelines(pieces)
-            file.flush()
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        temporary = None
-    except OSError as error:
-        problem = f"cannot be written: {error.strerror}"
-        raise ContextError(str(path), problem, "give a path in a folder that exists and is writable") from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-    return path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _chunks(compiled: CompiledModel) -> Iterable[Buffer]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import onnx_ir as ir
 
-from hexqdq.errors import UsageError
+from hexqdq.files import writing
 from hexqdq.quantize.product import QdqModel
 
 _INLINE_BYTES = (1 << 31) - (1 << 24)
@@ -21,13 +21,8 @@ def save(qdq: QdqModel, path: str | Path) -> Path:
     Raises UsageError where the path cannot be written.
     """
     target = Path(path)
-    if target.is_dir():
-        raise UsageError(str(target), "is a folder; expected the name of an ONNX file", "give a file name to -o")
-    try:
+    with writing(target):
         _write(qdq, target)
-    except OSError as error:
-        problem = f"cannot be written: {error.strerror or error}"
-        raise UsageError(str(target), problem, "give a path in a folder that is writable") from error
     return target
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tests.architecture.modules import Module, graph_of, imports_of, resolve
 
-FOUNDATION = ("errors", "qtypes", "numerics", "target")
+FOUNDATION = ("errors", "files", "qtypes", "numerics", "target")
 TOOLS = ("report", "ops", "passes")
 ROOMS = ("import_", "quantize", "partition", "compile", "context")
 

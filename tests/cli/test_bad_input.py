@@ -195,3 +195,69 @@ def test_a_disk_without_room(tmp_path: Path, root: Path) -> None:
     assert "Traceback" not in done.stderr and "next:" in done.stderr and os.strerror(errno.EFBIG) in done.stderr
     assert old.read_bytes() == b"what was there before"
     assert list(tmp_path.iterdir()) == [old]
+
+
+PRESENT = {
+    "compile": ("compile", "{model}", "-o", "{place}"),
+    "quantize": ("quantize", "{float}", "--calib", "{calib}", "-o", "{place}"),
+    "ranges": ("quantize", "{float}", "--calib", "{calib}", "-o", "{made}", "--ranges", "{place}"),
+    "run": ("run", "{context}", "--input", "x={feed}", "-o", "{place}"),
+}
+
+
+@pytest.fixture
+def given(context: Path, tmp_path: Path) -> dict[str, Path]:
+    """Paths of good inputs by what they are."""
+    np.savez(tmp_path / "calib.npz", x=np.ones((3, 4), np.float32))
+    np.save(tmp_path / "feed.npy", np.zeros((1, 4), np.float32))
+    return {
+        "model": context.with_name("m.onnx"),
+        "context": context,
+        "float": relu_model(tmp_path / "float.onnx", [1, 4]),
+        "calib": tmp_path / "calib.npz",
+        "feed": tmp_path / "feed.npy",
+        "made": tmp_path / "made.onnx",
+    }
+
+
+def filled(form: tuple[str, ...], given: dict[str, Path]) -> list[str]:
+    return [part.format(**given) for part in form]
+
+
+@pytest.mark.parametrize("command", ["compile", "quantize", "run"])
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+def test_only_files_are_replaced(
+    command: str, kind: str, given: dict[str, Path], tmp_path: Path, capsys: Captured
+) -> None:
+    place = tmp_path / "place.npz"
+    place.mkdir() if kind == "folder" else os.mkfifo(place)
+    assert run(*filled(PRESENT[command], given | {"place": place})) in (1, 2)
+    told(capsys, "place.npz", "expected the name of a file")
+    assert place.is_dir() if kind == "folder" else place.is_fifo()
+
+
+@pytest.mark.parametrize("command", PRESENT)
+def test_a_disk_that_fills_leaves_nothing(
+    command: str, given: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    assert run(*filled(PRESENT[command], given | {"place": folder / "o.npz"})) in (1, 2)
+    told(capsys, "No space left on device")
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("place", ["/proc/dump", "/dev/null/dump", "{feed}"])
+@pytest.mark.parametrize("command", ["compile", "quantize"])
+def test_a_dump_that_cannot_be_written(
+    command: str, place: str, given: dict[str, Path], tmp_path: Path, capsys: Captured
+) -> None:
+    made = tmp_path / "made"
+    dump = place.format(**given)
+    assert run(*filled(PRESENT[command], given | {"place": made}), "--dump", dump) == 2
+    told(capsys, f"--dump {dump}")
+    assert not made.exists()

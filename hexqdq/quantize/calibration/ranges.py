@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from hexqdq.errors import CalibrationError
+from hexqdq.files import replace_file, writing
 from hexqdq.quantize.observers.base import Knobs, Range
 from hexqdq.quantize.recipe import Recipe
 
@@ -29,10 +29,9 @@ class SavedRanges:
     def write(self, path: Path) -> None:
         """Writes JSON so that a reader finds either the old file or the whole new one."""
         data = {"format": FORMAT, **asdict(self)}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{os.getpid()}")
-        part.write_text(json.dumps(data, indent=1, sort_keys=True), encoding="utf-8")
-        part.replace(path)
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, [json.dumps(data, indent=1, sort_keys=True).encode()])
 
     @classmethod
     def read(cls, path: Path) -> SavedRanges:
