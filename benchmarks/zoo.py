@@ -5,9 +5,8 @@
 One row per model: the score of the float model and of the QDQ model in onnxruntime, of the context
 on the `host` executor, the NPU's share of the multiply-accumulates, segments, and the time that
 compiling takes for Hexagon and the hosts together. Models, pictures and the scorer are those of a
-development folder (`HEXQDQ_SHARED`), of which nothing is part of this repository. Where a model has
-no data, its score is how often the largest output of the context and of the QDQ model in
-onnxruntime are at the same place over drawn inputs.
+development folder (`HEXQDQ_SHARED`), of which nothing is part of this repository. A model without
+data is compared with its QDQ model in onnxruntime over drawn inputs.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from hexqdq.report import Table, print_tables, reason_table, share, to_json_text
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = 64
 AGREE = "agree"
+CLASSIFIERS = ("imagenet", "cifar10", "mnist")
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ class Row:
     float_score: float | None
     qdq_score: float | None
     context_score: float
+    same_argmax: float | None
     npu_mac_share: float
     segments: int
     cpu_nodes: int
@@ -117,18 +118,35 @@ class Place:
         record: dict[str, Any] = json.loads(text)
         return record
 
+    def source(self, model: Model) -> Path:
+        return self.shared / "models" / f"{model.name}.onnx"
+
+    def calibration(self, model: Model) -> Path:
+        """A folder of samples that are not scored."""
+        folder = self.work / f"{model.name}.calib"
+        if not folder.is_dir():
+            count = ("--count", str(SAMPLES))
+            self.evaluate(model.task, self.source(model), "--calib-out", folder, *count, size=model.size)
+        return folder
+
     def quantized(self, model: Model) -> Path:
         """The QDQ model: as it came, or made with the default recipe."""
-        source = self.shared / "models" / f"{model.name}.onnx"
         if not model.is_float:
-            return source
-        calibration = self.work / f"{model.name}.calib"
-        if not calibration.is_dir():
-            count = ("--count", str(SAMPLES))
-            self.evaluate(model.task, source, "--calib-out", calibration, *count, size=model.size)
+            return self.source(model)
         output = self.work / f"{model.name}.qdq.onnx"
-        hexqdq.quantize_model(source, calibration, output=output, input_shapes=dict(model.shapes))
+        shapes = dict(model.shapes)
+        hexqdq.quantize_model(self.source(model), self.calibration(model), output=output, input_shapes=shapes)
         return output
+
+    def agreement(self, model: Model, context: Path, qdq: Path) -> float | None:
+        """How often a classifier's largest output is where the QDQ model has it, over the scored samples."""
+        pair = ("--runtime", "hexqdq", "--second", qdq)
+        if model.task == AGREE:
+            return float(self.scored(model, context, *pair)["extra"]["same_argmax"])
+        if model.task not in CLASSIFIERS:
+            return None
+        tasks = ("--tasks-from", ROOT / "benchmarks" / "same_places.py")
+        return float(self.scored(replace(model, task=f"same-{model.task}"), context, *pair, *tasks)["value"])
 
 
 def measured(model: Model, place: Place) -> Row:
@@ -140,14 +158,14 @@ def measured(model: Model, place: Place) -> Row:
     explanation = explain(context)
     counted = share(explanation.decisions)
     ours, theirs = _scores(model, place, qdq, context)
-    source = place.shared / "models" / f"{model.name}.onnx"
     return Row(
         model=model.name,
         metric=ours["metric"],
         samples=ours["samples"],
-        float_score=_rounded(place.scored(model, source)["value"]) if model.is_float else None,
+        float_score=_rounded(place.scored(model, place.source(model))["value"]) if model.is_float else None,
         qdq_score=_rounded(theirs["value"]) if theirs else None,
         context_score=_rounded(ours["value"]),
+        same_argmax=place.agreement(model, context, qdq),
         npu_mac_share=round(counted.npu_macs / counted.macs, 4),
         segments=len(explanation.segments),
         cpu_nodes=counted.nodes - counted.npu_nodes,
@@ -160,12 +178,11 @@ def measured(model: Model, place: Place) -> Row:
 
 
 def _scores(model: Model, place: Place, qdq: Path, context: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The context's record and the QDQ model's; without data, the share of equal places of the largest output."""
+    """The context's record and the QDQ model's; without data, the context's signal-to-error ratio against that."""
     runtime = ("--runtime", "hexqdq")
     if model.task != AGREE:
         return place.scored(model, context, *runtime), place.scored(model, qdq)
-    record = place.scored(model, context, *runtime, "--second", qdq)
-    return record | {"metric": "same_argmax", "value": record["extra"]["same_argmax"]}, None
+    return place.scored(model, context, *runtime, "--second", qdq), None
 
 
 def _rounded(value: float) -> float:
@@ -174,7 +191,7 @@ def _rounded(value: float) -> float:
 
 def table(rows: Iterable[Row]) -> Table:
     """The rows for people."""
-    scores = ("model", "metric", "samples", "float", "QDQ", "context")
+    scores = ("model", "metric", "samples", "float", "QDQ", "context", "same argmax")
     columns = (*scores, "NPU MACs", "segments", "compile s", "compile CPU s", "host ms")
     return Table(
         "Real models",
@@ -187,6 +204,7 @@ def table(rows: Iterable[Row]) -> Table:
                 row.float_score,
                 row.qdq_score,
                 row.context_score,
+                row.same_argmax,
                 f"{100 * row.npu_mac_share:.1f} %",
                 row.segments,
                 row.compile_s,
@@ -207,9 +225,10 @@ def page(rows: Sequence[Row]) -> str:
         "Made by `python benchmarks/zoo.py --page docs/models.md`, which also scores. Models and data are not part of",
         "hexqdq. *float* and *QDQ* are scores in onnxruntime on the CPU, *context* is the compiled model on the `host`",
         "executor, whose integers the NPU code equals. Float models are quantized by hexqdq with the default recipe on",
-        f"{SAMPLES} samples that are not scored; the others came with Q/DQ. Models without data are compared with",
-        "onnxruntime on drawn inputs: `same_argmax` is how often the largest output is at the same place. Compiling is",
-        "for Hexagon and the hosts together, in seconds of the clock and of all cores: a busy machine lengthens one.",
+        f"{SAMPLES} samples that are not scored; the others came with Q/DQ. *same argmax* is how often the largest",
+        "output of the context is where the QDQ model has it in onnxruntime. Models without data are compared with",
+        "onnxruntime over drawn inputs, also by their signal-to-error ratio. Compiling is for Hexagon and the hosts",
+        "together, in seconds of the clock and of all cores: a busy machine lengthens one.",
         "",
         "| " + " | ".join(shown.columns) + " |",
         "|" + "---|" * len(shown.columns),

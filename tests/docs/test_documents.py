@@ -13,7 +13,15 @@ import pytest
 
 from hexqdq.ops import OPS
 
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/guide.md", "docs/ops.md", "docs/numerics.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/guide.md",
+    "docs/ops.md",
+    "docs/numerics.md",
+    "docs/models.md",
+)
 
 
 def blocks(text: str, language: str) -> Iterator[str]:

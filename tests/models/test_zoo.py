@@ -32,6 +32,9 @@ LEAST_SCORES: Mapping[str, float] = {
 CLOSE = ("yolox_nano_416", "deeplabv3_mnv2_qdq_u8", "mnist_cntk8", "resnet8_cifar_qdq_s8")
 """Whose contexts must score within RELATIVE of their QDQ model; elsewhere single steps move the score by more."""
 RELATIVE = 0.005
+LEAST_AGREEMENT: Mapping[str, float] = {"mobilenet_v2_qat_qdq_u8": 0.97, "efficientnet_lite0": 0.97}
+"""How often the largest output must be at the same place over all samples; LEAST_ELSEWHERE for other models."""
+LEAST_ELSEWHERE = 0.95
 
 
 def same_integers_on_executors(context: Path) -> None:
@@ -61,8 +64,9 @@ def same_integers_in_tosa(context: Path) -> None:
 
 def score_as_expected(model: Model, row: Row, run_all: bool) -> None:
     """The context scores as its QDQ model does; a few samples may tell them apart by one."""
+    least = LEAST_AGREEMENT.get(model.name, LEAST_ELSEWHERE) if run_all else 1 - 2 / FEW
+    assert row.same_argmax is None or row.same_argmax >= least
     if model.task == AGREE:
-        assert row.context_score >= 0.95
         return
     assert row.qdq_score is not None
     if not run_all:
