@@ -35,5 +35,12 @@ def model_digest(model: ir.Model) -> str:
         tensor = graph.initializers[name].const_value
         if tensor is not None:
             digest.update(f"{name}|{tensor.dtype}|{tensor.shape}\n".encode())
-            digest.update(tensor.tobytes())
+            digest.update(_bytes(tensor))
     return digest.hexdigest()
+
+
+def _bytes(tensor: ir.TensorProtocol) -> bytes:
+    """The values' bytes; texts with their lengths."""
+    if tensor.dtype == ir.DataType.STRING:
+        return b"".join(b"%d:%s" % (len(text), text) for text in tensor.numpy().reshape(-1))
+    return tensor.tobytes()

@@ -8,6 +8,7 @@ import onnx
 import onnx_ir as ir
 
 from hexqdq.errors import ModelError
+from hexqdq.import_.check import check_model
 
 _ORT_MARK = b"ORTM"
 _COPIED_BYTES = 1 << 28
@@ -62,6 +63,7 @@ def _from_proto(proto: onnx.ModelProto, name: str, folder: Path | None) -> tuple
         raise ModelError(name, f"is not a valid ONNX graph: {error}", "check it with onnx.checker") from error
     _normalise_domains(model)
     _load_external(model, name, folder)
+    check_model(model, name)
     return model, name
 
 

@@ -50,13 +50,20 @@ def _match(value: ir.Value, shape: tuple[int, ...]) -> dict[str, int]:
     return {dim.value: size for dim, size in pairs if isinstance(dim, ir.SymbolicDim) and dim.value}
 
 
+def _example(dim: int | ir.SymbolicDim) -> str:
+    """A dimension as an option's example shows it; what is below 0 is open."""
+    if isinstance(dim, int):
+        return str(dim) if dim >= 0 else "1"
+    return dim.value or "N"
+
+
 def _apply(value: ir.Value, given: tuple[int, ...] | None, symbols: Mapping[str, int]) -> int:
     if given is None and value.shape is not None:
         given = tuple(_bound(dim, symbols) for dim in value.shape)
     if given is None or any(size < 0 for size in given):
         shape = _text(value.shape) if value.shape is not None else "unknown"
         names = [d.value or "N" for d in value.shape or () if not isinstance(d, int)]
-        example = "x".join(str(d) if isinstance(d, int) else d.value or "N" for d in value.shape or ())
+        example = "x".join(_example(d) for d in value.shape or ())
         numbers = f" with numbers for {', '.join(dict.fromkeys(names))}" if names else " (for example)"
         raise ModelError(
             f"input {value.name!r}",

@@ -44,6 +44,8 @@ def _is_foldable(node: ir.Node) -> bool:
         return False
     if not all(value is None or (value.const_value is not None and value.is_initializer()) for value in node.inputs):
         return False
+    if any(value is not None and value.dtype == ir.DataType.STRING for value in (*node.inputs, *node.outputs)):
+        return False  # texts stay with the runtime that reads them
     shapes = [value.shape for value in node.outputs if value.shape is not None and value.shape.is_static()]
     return sum(math.prod(shape.numpy()) for shape in shapes) <= _size_limit(node)
 

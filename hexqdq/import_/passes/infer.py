@@ -27,7 +27,7 @@ def _infer_once(model: ir.Model) -> int:
     try:
         inferred = onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
     except Exception as error:
-        inferred = onnx.shape_inference.infer_shapes(proto, data_prop=True)
+        inferred = _leniently(proto)
         learned = _merge(model, inferred)
         if any(value.shape is None or not value.shape.is_static() for node in model.graph for value in node.outputs):
             raise ModelError(
@@ -35,6 +35,14 @@ def _infer_once(model: ir.Model) -> int:
             ) from error
         return learned
     return _merge(model, inferred)
+
+
+def _leniently(proto: onnx.ModelProto) -> onnx.ModelProto:
+    try:
+        return onnx.shape_inference.infer_shapes(proto, data_prop=True)
+    except Exception as error:
+        problem = " ".join(str(error).split())
+        raise ModelError("shape inference", problem, "check the model with onnx.checker") from error
 
 
 def _without_large_tensors(model: ir.Model) -> onnx.ModelProto:
