@@ -174,7 +174,7 @@ def run(
     """Run a context once; print what its outputs are like, or write them."""
     from hexqdq.app import once
 
-    outcome = once.run_once(context, dict(_pair(text, "=", "--input NAME=FILE.npy") for text in inputs or []), executor)
+    outcome = once.run_once(context, _files(inputs or []), executor)
     if output is not None:
         outcome.write(output)
     done = f"wrote {output}" if output else "give -o FILE.npz to keep the outputs"
@@ -319,6 +319,16 @@ def _pair(text: str, separator: str, form: str) -> tuple[str, str]:
     if not (left and found and right):
         raise UsageError(f"option value {text!r}", f"expected {form}", "see --help of the command")
     return left, right
+
+
+def _files(texts: list[str]) -> dict[str, str]:
+    """``name=file`` texts as files by name."""
+    pairs = [_pair(text, "=", "--input NAME=FILE.npy") for text in texts]
+    files = dict(pairs)
+    if len(files) < len(pairs):
+        given = ", ".join(name for name, _ in pairs)
+        raise UsageError("--input", f"names an input twice: {given}; expected each once", "give one file per input")
+    return files
 
 
 def _shapes(texts: list[str] | None) -> dict[str, tuple[int, ...]]:

@@ -215,5 +215,6 @@ def made_up_feed(imported: ImportedModel) -> list[Feed]:
 def _index(name: str, at_least: int = 0) -> int:
     names = [stage.name for stage in STAGES]
     if name not in names[at_least:]:
-        raise UsageError(f"stage {name!r}", f"unknown or out of order; expected one of {', '.join(names[at_least:])}")
+        problem = f"unknown or out of order; expected one of {', '.join(names[at_least:])}"
+        raise UsageError(f"stage {name!r}", problem, "name one of them")
     return names.index(name)

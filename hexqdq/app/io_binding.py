@@ -17,6 +17,7 @@ Array = NDArray[Any]
 Run = Callable[[Sequence[str], Mapping[str, Array]], list[Array]]
 
 CPU = "cpu"
+FITTING = "bind what the model takes and gives"
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,11 @@ class IOBinding:
         """Binds an output to a new array, or to ``buffer_ptr``, memory of the tensor's size."""
         tensor = _known(self._known_outputs, name, "output")
         if (device_type, device_id) != (CPU, 0):
-            raise UsageError(f"device {device_type}:{device_id}", f"unknown; expected {CPU}:0")
+            raise UsageError(f"device {device_type}:{device_id}", f"unknown; expected {CPU}:0", f"bind to {CPU}")
         if shape is not None and tuple(shape) != tensor.shape:
-            raise InputError(name, f"bound with shape {tuple(shape)}; expected {tensor.shape}")
+            raise InputError(name, f"bound with shape {tuple(shape)}; expected {tensor.shape}", FITTING)
         if element_type is not None and np.dtype(element_type) != tensor.dtype.numpy:
-            raise InputError(name, f"bound with type {np.dtype(element_type)}; expected {tensor.dtype.numpy}")
+            raise InputError(name, f"bound with type {np.dtype(element_type)}; expected {tensor.dtype.numpy}", FITTING)
         self._places[name] = _Place(buffer_ptr)
 
     def run(self, run: Run) -> None:
@@ -88,5 +89,5 @@ class IOBinding:
 
 def _known(tensors: Mapping[str, Tensor], name: str, what: str) -> Tensor:
     if name not in tensors:
-        raise InputError(f"{what} {name!r}", f"is not one of the model's: {', '.join(tensors)}")
+        raise InputError(f"{what} {name!r}", f"is not one of the model's: {', '.join(tensors)}", "name one of them")
     return tensors[name]

@@ -95,7 +95,9 @@ class InferenceSession:
         names = list(output_names) if output_names else known
         for name in names:
             if name not in known:
-                raise InputError(f"output {name!r}", f"is not one of the model's: {', '.join(known)}")
+                raise InputError(
+                    f"output {name!r}", f"is not one of the model's: {', '.join(known)}", "name one of them"
+                )
         feeds = self._checked(input_feed)
         results = self._runner.run(feeds)
         return [results[name].copy() if name in feeds else results[name] for name in names]
@@ -157,7 +159,9 @@ class InferenceSession:
     def _checked(self, feed: Mapping[str, Any]) -> dict[str, Array]:
         for name in feed:
             if name not in self._inputs:
-                raise InputError(f"input {name!r}", f"is not one of the model's: {', '.join(self._inputs)}")
+                raise InputError(
+                    f"input {name!r}", f"is not one of the model's: {', '.join(self._inputs)}", "name one of them"
+                )
         missing = [name for name in self._inputs if name not in feed]
         if missing:
             tensor = self._inputs[missing[0]]
@@ -200,5 +204,6 @@ def _fitting(tensor: Tensor, value: Any) -> Array:
     array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
     if array.dtype != tensor.dtype.numpy or array.shape != tensor.shape:
         found = f"{array.dtype} {array.shape}"
-        raise InputError(f"input {tensor.name!r}", f"got {found}; expected {tensor.dtype.numpy} {tensor.shape}")
+        problem = f"got {found}; expected {tensor.dtype.numpy} {tensor.shape}"
+        raise InputError(f"input {tensor.name!r}", problem, "give what the model takes: convert with astype, reshape")
     return array

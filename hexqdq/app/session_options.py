@@ -11,6 +11,8 @@ from hexqdq.context.executors import EXECUTOR_NAMES
 from hexqdq.errors import UsageError
 from hexqdq.target import find_target
 
+CORRECT = "correct what the session is given"
+
 PROVIDER = "HexqdqExecutionProvider"
 CPU_PROVIDER = "CPUExecutionProvider"
 PROVIDERS = (PROVIDER, CPU_PROVIDER)
@@ -40,14 +42,14 @@ def parse_options(
     given: dict[str, Any] = {}
     for name, options in _pairs(providers, provider_options):
         if name not in PROVIDERS:
-            raise UsageError(f"provider {name!r}", f"unknown; expected one of {', '.join(PROVIDERS)}")
+            raise UsageError(f"provider {name!r}", f"unknown; expected one of {', '.join(PROVIDERS)}", CORRECT)
         if name == PROVIDER:
             given.update(options)
         elif options:
-            raise UsageError(f"provider {name!r}", f"takes no options; got {', '.join(options)}")
+            raise UsageError(f"provider {name!r}", f"takes no options; got {', '.join(options)}", CORRECT)
     for name in given:
         if name not in _PARSERS:
-            raise UsageError(f"provider option {name!r}", f"unknown; expected one of {', '.join(_PARSERS)}")
+            raise UsageError(f"provider option {name!r}", f"unknown; expected one of {', '.join(_PARSERS)}", CORRECT)
     return SessionOptions(**{name: _PARSERS[name](name, value) for name, value in given.items()})
 
 
@@ -61,11 +63,11 @@ def _pairs(
     if provider_options is None:
         return named
     if isinstance(provider_options, Mapping) or not all(isinstance(entry, Mapping) for entry in provider_options):
-        raise UsageError("provider_options", "expected a list of one dict of options for each provider")
+        raise UsageError("provider_options", "expected a list of one dict of options for each provider", CORRECT)
     beside = named or [(PROVIDER, {})]
     if len(beside) != len(provider_options):
         problem = f"{len(provider_options)} dicts for {len(beside)} providers; expected one for each"
-        raise UsageError("provider_options", problem)
+        raise UsageError("provider_options", problem, CORRECT)
     return [(name, {**own, **more}) for (name, own), more in zip(beside, provider_options, strict=True)]
 
 

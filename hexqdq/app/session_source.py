@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from pathlib import Path
 from hexqdq.context import cache
 from hexqdq.context.cache import CacheEntry
 from hexqdq.context.container import MAGIC
-from hexqdq.errors import CompileError, HexqdqError, ModelError, UsageError
+from hexqdq.errors import CompileError, ExecutorError, HexqdqError, ModelError, UsageError
 from hexqdq.target import DEFAULT_TARGET
 
 ONNX_SUFFIX = ".onnx"
@@ -68,6 +69,11 @@ def compile_in_child(model: Path, output: Path, target: str) -> None:
         command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
     )
     if done.returncode != 0:
+        if done.returncode < 0:
+            ended = f"the process that compiles it was ended by {signal.Signals(-done.returncode).name}"
+            raise ExecutorError(
+                str(model), f"{ended}; expected it to finish", "see whether memory ran out; run it again"
+            )
         kind = ERRORS_BY_EXIT_CODE.get(done.returncode, CompileError)
         told = done.stderr.strip().removeprefix("error: ").removeprefix(f"{model}: ")
         words, _, hint = told.partition("\n  next: ")

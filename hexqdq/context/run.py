@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from hexqdq import numerics
+from hexqdq.context.container import REBUILD
 from hexqdq.context.executors.base import Counters, Executor, LoadedSegment
 from hexqdq.context.product import Call, Context, HostCall, SegmentCall
 from hexqdq.errors import ContextError, ExecutorError
@@ -138,8 +139,8 @@ def _check_order(context: Context) -> None:
         reads, writes = value_names(call)
         missing = [name for name in reads if name not in known]
         if missing:
-            raise ContextError(context.source, f"value {missing[0]!r} is read before any part writes it")
+            raise ContextError(context.source, f"value {missing[0]!r} is read before any part writes it", REBUILD)
         known |= set(writes)
     for tensor in context.outputs:
         if tensor.name not in known:
-            raise ContextError(context.source, f"output {tensor.name!r} is written by no part")
+            raise ContextError(context.source, f"output {tensor.name!r} is written by no part", REBUILD)

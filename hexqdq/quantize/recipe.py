@@ -12,6 +12,8 @@ from hexqdq.qtypes import QType
 from hexqdq.quantize.observers import METHODS
 from hexqdq.quantize.observers.base import Knobs
 
+CORRECT = "correct the recipe"
+
 ACTIVATION_TYPES = (QType.U8, QType.S8)
 WEIGHT_TYPES = (QType.S8,)
 BINS = (512, 1 << 20)
@@ -44,14 +46,20 @@ class Recipe:
         _require("weights", self.weights, WEIGHT_TYPES)
         for name in ("per_channel", "bias_correct"):
             if not isinstance(getattr(self, name), bool):
-                raise UsageError(f"recipe option {name!r}", f"is {getattr(self, name)!r}; expected true or false")
+                raise UsageError(
+                    f"recipe option {name!r}", f"is {getattr(self, name)!r}; expected true or false", CORRECT
+                )
         if not isinstance(self.keep_float, tuple) or not all(isinstance(name, str) for name in self.keep_float):
-            raise UsageError("recipe option 'keep_float'", f"is {self.keep_float!r}; expected a tuple of node names")
+            raise UsageError(
+                "recipe option 'keep_float'", f"is {self.keep_float!r}; expected a tuple of node names", CORRECT
+            )
         _require_number("percentile", self.percentile, 50, 100)
         _require_number("mse_power", self.mse_power, 1, 8)
         _require_number("histogram_bins", self.histogram_bins, *BINS)
         if not isinstance(self.histogram_bins, int):
-            raise UsageError("recipe option 'histogram_bins'", f"is {self.histogram_bins!r}; expected a whole number")
+            raise UsageError(
+                "recipe option 'histogram_bins'", f"is {self.histogram_bins!r}; expected a whole number", CORRECT
+            )
 
     def knobs(self) -> Knobs:
         """What the observers of the recipe are told."""
@@ -95,16 +103,17 @@ def _type(name: str, label: object) -> QType:
         if member.label == label:
             return member
     valid = ACTIVATION_TYPES if name == "activations" else WEIGHT_TYPES
-    raise UsageError(f"recipe option {name!r}", f"is {label!r}; expected one of {', '.join(t.label for t in valid)}")
+    labels = ", ".join(member.label for member in valid)
+    raise UsageError(f"recipe option {name!r}", f"is {label!r}; expected one of {labels}", CORRECT)
 
 
 def _require_number(name: str, value: object, low: float, high: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise UsageError(f"recipe option {name!r}", f"is {value!r}; expected a number from {low} to {high}")
+        raise UsageError(f"recipe option {name!r}", f"is {value!r}; expected a number from {low} to {high}", CORRECT)
 
 
 def _require(name: str, value: object, valid: tuple[object, ...]) -> None:
     if value not in valid:
         shown = ", ".join(str(getattr(choice, "label", choice)) for choice in valid)
         found = getattr(value, "label", value)
-        raise UsageError(f"recipe option {name!r}", f"is {found!r}; expected one of {shown}", "correct the recipe")
+        raise UsageError(f"recipe option {name!r}", f"is {found!r}; expected one of {shown}", CORRECT)

@@ -47,7 +47,8 @@ def select(graph: ir.Graph, recipe: Recipe) -> Selection:
     """
     unknown = set(recipe.keep_float) - {str(node.name) for node in graph}
     if unknown:
-        raise UsageError("recipe option 'keep_float'", f"names {min(unknown)!r}, which is no node of the model")
+        problem = f"names {min(unknown)!r}, which is no node of the model; expected names of nodes"
+        raise UsageError("recipe option 'keep_float'", problem, "`hexqdq explain` lists them")
     selection = Selection()
     for node in graph:
         if node in selection.folded:

@@ -15,7 +15,7 @@ from hexqdq.app import session_source
 from hexqdq.app.session import InferenceSession
 from hexqdq.app.session_source import compile_in_child, is_model
 from hexqdq.context import file
-from hexqdq.errors import CompileError, ContextError, HexqdqError, ModelError, UsageError
+from hexqdq.errors import CompileError, ContextError, ExecutorError, HexqdqError, ModelError, UsageError
 from tests.context.samples import abs_part, conv_model, sample_input
 
 MODEL = abs_part().model
@@ -93,7 +93,7 @@ def test_a_missing_model_is_told(compiler: Compiler, tmp_path: Path) -> None:
         (1, "error: m: no Q/DQ\n  next: quantize it", ModelError, "does not compile: m: no Q/DQ", "quantize it"),
         (2, "error: --target: unknown", UsageError, "unknown", "by hand: hexqdq compile"),
         (3, "error: a fault", CompileError, "a fault", "by hand"),
-        (-9, "", CompileError, "exit status", "by hand"),
+        (-9, "", ExecutorError, "ended by SIGKILL", "memory"),
     ],
 )
 def test_the_childs_words_and_exit_code_become_the_error(

@@ -261,3 +261,45 @@ def test_a_dump_that_cannot_be_written(
     assert run(*filled(PRESENT[command], given | {"place": made}), "--dump", dump) == 2
     told(capsys, f"--dump {dump}")
     assert not made.exists()
+
+
+RUNS = {
+    "shape": (("--input", "x={other}"), ("'x'", "(1, 5)", "(1, 4)")),
+    "twice": (("--input", "x={feed}", "--input", "x={feed}"), ("--input", "twice")),
+    "folder": (("--input", "x={folder}"), ("'x'", "cannot be read")),
+    "no array": (("--input", "x={context}"), ("'x'", "numpy.save")),
+    "no such input": (("--input", "z={feed}"), ("'z'", "x")),
+}
+
+
+@pytest.mark.parametrize("fault", RUNS)
+def test_feeds(fault: str, given: dict[str, Path], tmp_path: Path, capsys: Captured) -> None:
+    arguments, words = RUNS[fault]
+    np.save(tmp_path / "other.npy", np.zeros((1, 5), np.float32))
+    places = given | {"other": tmp_path / "other.npy", "folder": tmp_path}
+    assert run("run", given["context"], *filled(arguments, places)) in (1, 2)
+    told(capsys, *words)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--calib", ""),
+        ("--calib", "/dev/null"),
+        ("--calib", "sys:exit"),
+        ("--calib", "os:getcwd"),
+        ("--calib", "no_such_module:feeds"),
+        ("--mean", "0.5"),
+        ("--recipe", "{folder}"),
+        ("--recipe", "{context}"),
+        ("--ranges", "{context}"),
+        ("--input-shape", "x:1x5"),
+        ("--input-shape", "z:1x4"),
+    ],
+)
+def test_values_of_options(option: str, value: str, given: dict[str, Path], tmp_path: Path, capsys: Captured) -> None:
+    text = value.format(**given, folder=tmp_path)
+    calib = [] if option == "--calib" else ["--calib", str(given["calib"])]
+    assert run("quantize", given["float"], "-o", given["made"], option, text, *calib) in (1, 2)
+    told(capsys)
+    assert not given["made"].exists()

@@ -36,7 +36,7 @@ class Feeds:
         """The next feed, or this object at the end; the function's own errors are named."""
         try:
             return next(iterator, self)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _raised(f"{self._source}, sample {index}", error) from error
 
     def _feed(self, found: object, where: str) -> Feed:
@@ -68,7 +68,7 @@ def call(source: str, inputs: Inputs) -> Feeds:
     function = _function(source)
     try:
         feeds = function()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _raised(source, error) from error
     if not isinstance(feeds, Iterable) or isinstance(feeds, Mapping | str | bytes | np.ndarray):
         raise CalibrationError(source, f"returned {type(feeds).__name__}; {EXPECTED}", HINT)
@@ -83,7 +83,7 @@ def _function(source: str) -> Callable[[], Any]:
         found: Any = importlib.import_module(module_name)
         for name in path.split("."):
             found = getattr(found, name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         problem = f"cannot be imported: {type(error).__name__}: {error}"
         raise CalibrationError(source, problem, "give module:function of an installed module or one here") from error
     finally:
@@ -94,6 +94,6 @@ def _function(source: str) -> Callable[[], Any]:
     return function
 
 
-def _raised(source: str, error: Exception) -> CalibrationError:
+def _raised(source: str, error: BaseException) -> CalibrationError:
     problem = f"raised {type(error).__name__}: {error}; {EXPECTED}"
     return CalibrationError(source, problem, "call the function by itself to see where")

@@ -23,6 +23,8 @@ def open_calibration(source: str | Path, inputs: Inputs, options: PictureOptions
     Raises CalibrationError where there is nothing to read, and later where a sample does not fit.
     ``options`` are for pictures and refused with anything else.
     """
+    if not str(source):
+        raise CalibrationError("calibration", "the path is empty; expected calibration data", NEXT)
     path = Path(source)
     if path.is_dir():
         return _folder(path, inputs, options)

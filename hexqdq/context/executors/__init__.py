@@ -25,5 +25,7 @@ def make_executor(name: str) -> Executor:
     """The executor of that name; raises UsageError with the valid ones."""
     factory = EXECUTORS.get(HostExecutor.name if name == AUTO else name)
     if factory is None:
-        raise UsageError(f"executor {name!r}", f"unknown; expected one of {', '.join(EXECUTOR_NAMES)}")
+        raise UsageError(
+            f"executor {name!r}", f"unknown; expected one of {', '.join(EXECUTOR_NAMES)}", "name one of them"
+        )
     return factory()

@@ -43,7 +43,8 @@ class SavedRanges:
             ranges = {str(name): (float(low), float(high)) for name, (low, high) in data["ranges"].items()}
             return cls(str(data["digest"]), str(data["method"]), Knobs(**data["knobs"]), ranges)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CalibrationError(f"ranges {path}", f"cannot be read: {error}", AGAIN) from error
+            problem = f"cannot be read: {type(error).__name__} {error}"
+            raise CalibrationError(f"ranges {path}", problem, AGAIN) from error
 
     def of(self, path: Path, digest: str, recipe: Recipe) -> Mapping[str, Range]:
         """The ranges, for the model of ``digest`` and a recipe; raises CalibrationError where they are of others."""
