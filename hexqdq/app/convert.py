@@ -243,7 +243,7 @@ def signature(imported: ImportedModel) -> dict[str, Signature]:
 
 
 def _save(product: QdqModel, path: str | Path) -> Path:
-    from hexqdq.quantize.save import save
+    from hexqdq.quantize.writing.save import save
 
     return save(product, path)
 

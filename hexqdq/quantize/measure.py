@@ -16,7 +16,7 @@ from hexqdq.errors import ModelError
 from hexqdq.import_.product import ImportedModel
 from hexqdq.qtypes import QType, QuantParams
 from hexqdq.quantize.calibration.calibrate import Progress, Runner, Sample, counted
-from hexqdq.quantize.graph import constant, is_float
+from hexqdq.quantize.planning.graph import constant, is_float
 
 Array = NDArray[Any]
 Reals = NDArray[np.float64]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-import numpy as np
 import onnx_ir as ir
-from numpy.typing import NDArray
 
 from hexqdq.errors import CalibrationError, QuantizationError
 from hexqdq.import_.product import ImportedModel, model_digest
@@ -16,20 +14,25 @@ from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.calibration.calibrate import Progress as Counter
 from hexqdq.quantize.calibration.calibrate import Sample, calibrate
 from hexqdq.quantize.calibration.replay import replayable
-from hexqdq.quantize.contractions import has_constant_weights, quantize_contraction
-from hexqdq.quantize.graph import QDQ_OPS, constant, input_at, spec_of
-from hexqdq.quantize.insert import QdqWriter
-from hexqdq.quantize.plan import Plan, Range, group_params, plan, span_params
+from hexqdq.quantize.draft import Draft, Repair
+from hexqdq.quantize.planning.graph import QDQ_OPS, constant, input_at, spec_of
+from hexqdq.quantize.planning.plan import Plan, Range, group_params, plan, span_params
+from hexqdq.quantize.planning.select import Selection, decisions, select
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
-from hexqdq.quantize.repair.bias_correct import bias_corrections
-from hexqdq.quantize.select import Selection, decisions, select
+from hexqdq.quantize.repair.bias_correct import bias_correct
 from hexqdq.quantize.verify import qdq_problems
-from hexqdq.quantize.weights import quantize_constant
+from hexqdq.quantize.writing.contractions import has_constant_weights, quantize_contraction
+from hexqdq.quantize.writing.insert import QdqWriter
+from hexqdq.quantize.writing.weights import quantize_constant
 from hexqdq.report import Progress
 
-Corrections = Mapping[str, NDArray[np.float64]]
-_NONE: Corrections = MappingProxyType({})
+ON_FLOATS: tuple[Repair, ...] = ()
+"""Before ranges are known: the float model becomes an equal one that quantizes better."""
+ON_RANGES: tuple[Repair, ...] = (
+    Repair("correct biases", lambda recipe: recipe.bias_correct, bias_correct),  # last: takes out what the others left
+)
+"""Once ranges are known: types, rounding of weights, biases."""
 
 
 def is_quantized(model: ir.Model) -> bool:
@@ -52,40 +55,48 @@ def quantize(
     """The model as a QDQ graph of the recipe; one that holds Q/DQ already passes unchanged.
 
     ``ranges`` known before are taken instead of those of the samples; without samples they are enough
-    for a recipe that corrects no biases. Raises CalibrationError where the samples do not fit the
+    for a recipe that repairs nothing. Raises CalibrationError where the samples do not fit the
     model or set no range.
     """
     if is_quantized(imported.model):
         return already_quantized(imported)
-    recipe = recipe or Recipe()
-    if calibration is None and (ranges is None or recipe.bias_correct):
-        needs, other = "ranges need samples", ""
-        if ranges is not None:
-            needs, other = "bias correction needs samples", ", or set bias_correct to false (--no-bias-correct)"
-        raise CalibrationError("calibration", f"{needs}, and there are none", f"give calibration data{other}")
-    if ranges is not None and calibration is None:
-        return assemble(imported, recipe, _of_all(imported, recipe, ranges))
-    with replayable(calibration or ()) as samples:
-        if ranges is None:
-            ranges = _calibrated(imported, recipe, samples, _told("calibrate", progress))
-        ranges = _of_all(imported, recipe, ranges)
-        corrections = {}
-        if recipe.bias_correct:
-            tell = _told("correct biases", progress)
-            corrections = bias_corrections(imported, recipe, ranges, samples, tell)
-        return assemble(imported, recipe, ranges, corrections)
+    draft = Draft(imported, recipe or Recipe())
+    repairs = [repair for repair in (*ON_FLOATS, *ON_RANGES) if repair.wanted(draft.recipe)]
+    if calibration is None:
+        _require_no_need_of_samples(repairs, ranges)
+        return assemble(replace(draft, ranges=_of_all(draft, ranges or {})))
+    with replayable(calibration) as samples:
+        draft = _repaired(draft, ON_FLOATS, samples, progress)
+        found = ranges if ranges is not None else _calibrated(draft, samples, _told("calibrate", progress))
+        draft = replace(draft, ranges=_of_all(draft, found))
+        return assemble(_repaired(draft, ON_RANGES, samples, progress))
 
 
-def _calibrated(
-    imported: ImportedModel, recipe: Recipe, samples: Iterable[Sample], progress: Counter | None
-) -> dict[str, Range]:
-    names = values_to_calibrate(imported, recipe)
-    return calibrate(imported.model, names, samples, recipe.method, progress, recipe.knobs())
+def _require_no_need_of_samples(repairs: Sequence[Repair], ranges: Mapping[str, Range] | None) -> None:
+    needs, other = "ranges need samples", ""
+    if ranges is not None:
+        if not repairs:
+            return
+        needs = f"the recipe's pass {repairs[0].what!r} needs samples"
+        other = ", or switch the pass off (--no-bias-correct and kin)"
+    raise CalibrationError("calibration", f"{needs}, and there are none", f"give calibration data{other}")
 
 
-def _of_all(imported: ImportedModel, recipe: Recipe, ranges: Mapping[str, Range]) -> Mapping[str, Range]:
+def _repaired(draft: Draft, repairs: Iterable[Repair], samples: Iterable[Sample], progress: Progress | None) -> Draft:
+    for repair in repairs:
+        if repair.wanted(draft.recipe):
+            draft = repair.run(draft, samples, _told(repair.what, progress))
+    return draft
+
+
+def _calibrated(draft: Draft, samples: Iterable[Sample], progress: Counter | None) -> dict[str, Range]:
+    names = values_to_calibrate(draft.imported, draft.recipe)
+    return calibrate(draft.imported.model, names, samples, draft.recipe.method, progress, draft.recipe.knobs())
+
+
+def _of_all(draft: Draft, ranges: Mapping[str, Range]) -> Mapping[str, Range]:
     """The ranges; raises QuantizationError where one is missing."""
-    missing = set(values_to_calibrate(imported, recipe)) - set(ranges)
+    missing = set(values_to_calibrate(draft.imported, draft.recipe)) - set(ranges)
     if missing:
         raise QuantizationError(f"tensor {min(missing)!r}", "has no range", "calibrate again with this recipe")
     return ranges
@@ -96,20 +107,19 @@ def _told(what: str, progress: Progress | None) -> Counter | None:
     return None if progress is None else lambda done, total: progress(what, done, total or 0)
 
 
-def assemble(
-    imported: ImportedModel, recipe: Recipe, ranges: Mapping[str, Range], corrections: Corrections = _NONE
-) -> QdqModel:
-    """The QDQ graph that known ranges give, ``corrections`` [channels] added to the biases of nodes by name."""
-    model = imported.model.clone()
-    selection = select(model.graph, recipe)
+def assemble(draft: Draft) -> QdqModel:
+    """The QDQ graph of a draft whose ranges are known."""
+    model = draft.imported.model.clone()
+    selection = select(model.graph, draft.recipe)
     made = plan(selection)
     writer = QdqWriter(model.graph)
     floats = decisions(selection, made.still)
-    write = _Write(writer, selection, made, recipe, ranges, corrections)
+    write = _Write(writer, selection, made, draft)
     run_passes(model, (Pass("insert", "the plan is complete", write),), verify=qdq_problems)
-    origin = dict(imported.origin)
-    origin |= {name: imported.origin.get(served or "", ()) for name, served in writer.made.items()}
-    return QdqModel(model, model_digest(model), origin, dict(ranges), floats)
+    source = draft.imported.origin
+    origin = dict(source)
+    origin |= {name: source.get(served or "", ()) for name, served in writer.made.items()}
+    return QdqModel(model, model_digest(model), origin, dict(draft.ranges), floats)
 
 
 def values_to_calibrate(imported: ImportedModel, recipe: Recipe) -> tuple[str, ...]:
@@ -120,18 +130,9 @@ def values_to_calibrate(imported: ImportedModel, recipe: Recipe) -> tuple[str, .
 class _Write:
     """The plan written into the graph: constants first, while their consumers still read them."""
 
-    def __init__(
-        self,
-        writer: QdqWriter,
-        selection: Selection,
-        made: Plan,
-        recipe: Recipe,
-        ranges: Mapping[str, Range],
-        corrections: Corrections,
-    ) -> None:
-        self.writer, self.selection, self.plan, self.recipe = writer, selection, made, recipe
-        self.corrections = corrections
-        self.params = group_params(made, ranges, recipe.activations)
+    def __init__(self, writer: QdqWriter, selection: Selection, made: Plan, draft: Draft) -> None:
+        self.writer, self.selection, self.plan, self.draft = writer, selection, made, draft
+        self.params = group_params(made, draft.ranges, draft.recipe.activations)
         self.ends, self.movements = set(selection.ends.values()), set(made.movements)
 
     def __call__(self, model: ir.Model) -> int:
@@ -148,7 +149,7 @@ class _Write:
         for index in self.plan.reads[node]:
             values = constant(input_at(node, index))
             if values is not None:
-                params = span_params(float(values.min()), float(values.max()), self.recipe.activations)
+                params = span_params(float(values.min()), float(values.max()), self.draft.recipe.activations)
                 self.writer.constant(node, index, quantize_constant(values, params), f"{node.name}_input{index}")
         if has_constant_weights(node) and 1 not in self.plan.reads[node]:
             self._contraction(node)
@@ -164,8 +165,7 @@ class _Write:
                 self.writer.constant(node, index, quantize_constant(values, params), f"{node.name}_input{index}")
 
     def _contraction(self, node: ir.Node) -> None:
-        correction = self.corrections.get(str(node.name))
-        made = quantize_contraction(node, self.selection, self.recipe, self._input_scale(node), correction)
+        made = quantize_contraction(node, self.selection, self.draft, self._input_scale(node))
         self.writer.constant(node, 1, made.weights, f"{node.name}_weight")
         if made.bias is not None:
             self.writer.constant(made.reader, made.index, made.bias, f"{node.name}_bias")

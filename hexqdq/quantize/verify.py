@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
-from hexqdq.quantize.graph import QDQ_OPS, constant
+from hexqdq.quantize.planning.graph import QDQ_OPS, constant
 
 
 def qdq_problems(model: ir.Model) -> Iterator[str]:

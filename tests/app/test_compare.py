@@ -16,7 +16,7 @@ from hexqdq.errors import ModelError
 from hexqdq.import_.pipeline import import_model
 from hexqdq.quantize.pipeline import quantize
 from hexqdq.quantize.recipe import Recipe
-from hexqdq.quantize.save import save
+from hexqdq.quantize.writing.save import save
 from tests.import_.models import outputs
 from tests.quantize.graphs import model, samples
 

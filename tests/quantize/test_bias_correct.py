@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from hexqdq.errors import CalibrationError, QuantizationError
 from hexqdq.import_.pipeline import import_model
+from hexqdq.quantize.draft import Draft
 from hexqdq.quantize.pipeline import assemble, quantize, values_to_calibrate
 from hexqdq.quantize.recipe import Recipe
-from hexqdq.quantize.repair.bias_correct import bias_corrections
+from hexqdq.quantize.repair.bias_correct import bias_correct
 from tests.import_.models import outputs
 from tests.quantize.graphs import constants, model, samples
 
@@ -46,7 +47,7 @@ def test_correction_is_the_mean_error_of_the_contraction() -> None:
     imported = import_model(model(CONV))
     feeds = samples(imported, 4)
     ranges = {"x": (-1.0, 1.0), "y": (-9.0, 9.0)}
-    (correction,) = bias_corrections(imported, OFF, ranges, feeds).values()
+    (correction,) = bias_correct(Draft(imported, OFF, ranges), feeds).corrections.values()
     clipped = [{"x": np.clip(feed["x"], -1, 1)} for feed in feeds]
     exact = np.mean([outputs(model(CONV), feed)[0] for feed in feeds], axis=(0, 1, 3, 4))
     rough = np.mean([outputs(model(CONV), feed)[0] for feed in clipped], axis=(0, 1, 3, 4))
@@ -62,7 +63,7 @@ def test_only_biases_change() -> None:
 
 def test_no_bias_is_none_to_correct() -> None:
     imported = import_model(model(BARE))
-    assert bias_corrections(imported, OFF, {"x": (-1.0, 1.0), "y": (-9.0, 9.0)}, samples(imported)) == {}
+    assert bias_correct(Draft(imported, OFF, {"x": (-1.0, 1.0), "y": (-9.0, 9.0)}), samples(imported)).corrections == {}
 
 
 def test_a_stream_is_read_twice() -> None:
@@ -77,8 +78,8 @@ def test_a_stream_is_read_twice() -> None:
 def test_known_ranges_need_no_samples() -> None:
     imported = import_model(model(CONV))
     ranges = quantize(imported, samples(imported), OFF).ranges
-    assert quantize(imported, None, OFF, ranges=ranges).digest == assemble(imported, OFF, ranges).digest
-    with pytest.raises(CalibrationError, match="bias correction needs samples"):
+    assert quantize(imported, None, OFF, ranges=ranges).digest == assemble(Draft(imported, OFF, ranges)).digest
+    with pytest.raises(CalibrationError, match="'correct biases' needs samples"):
         quantize(imported, None, ranges=ranges)
     with pytest.raises(CalibrationError, match="ranges need samples"):
         quantize(imported, None, OFF)

@@ -17,7 +17,7 @@ from hexqdq.import_.pipeline import import_model
 from hexqdq.quantize.calibration.calibrate import calibrate
 from hexqdq.quantize.pipeline import quantize
 from hexqdq.quantize.recipe import Recipe
-from hexqdq.quantize.save import save
+from hexqdq.quantize.writing.save import save
 from tests.quantize.graphs import model, samples
 from tests.quantize.test_graphs import GRAPHS
 

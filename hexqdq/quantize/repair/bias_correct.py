@@ -14,22 +14,21 @@ contraction after it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from hexqdq.import_.product import ImportedModel
 from hexqdq.quantize.calibration.calibrate import Progress, Runner, Sample, counted
-from hexqdq.quantize.contractions import bias_place, has_constant_weights, quantize_contraction
-from hexqdq.quantize.graph import constant, input_at
-from hexqdq.quantize.insert import QdqWriter
-from hexqdq.quantize.plan import Range, group_params, plan
-from hexqdq.quantize.recipe import Recipe
-from hexqdq.quantize.select import select
+from hexqdq.quantize.draft import Draft
+from hexqdq.quantize.planning.graph import constant, input_at
+from hexqdq.quantize.planning.plan import group_params, plan
+from hexqdq.quantize.planning.select import select
+from hexqdq.quantize.writing.contractions import bias_place, has_constant_weights, quantize_contraction
+from hexqdq.quantize.writing.insert import QdqWriter
 
 Array = NDArray[Any]
 Means = NDArray[np.float64]
@@ -45,18 +44,12 @@ class Pair:
     axis: int
 
 
-def bias_corrections(
-    imported: ImportedModel,
-    recipe: Recipe,
-    ranges: Mapping[str, Range],
-    samples: Iterable[Sample],
-    progress: Progress | None = None,
-) -> dict[str, Means]:
-    """What to add to the bias of each contraction that has one [channels], by node name.
+def bias_correct(draft: Draft, samples: Iterable[Sample], progress: Progress | None = None) -> Draft:
+    """The draft with what to add to the bias of each contraction that has one [channels].
 
     Streams: memory holds the activations of one sample.
     """
-    model, pairs = _with_twins(imported, recipe, ranges)
+    model, pairs = _with_twins(draft)
     axes = {name: pair.axis for pair in pairs for name in (pair.exact, pair.quantized)}
     sums: dict[str, Any] = defaultdict(float)
     count = 0
@@ -65,7 +58,8 @@ def bias_corrections(
         for name, values in run(sample, index):
             sums[name] = sums[name] + _means(values, axes[name])
         count += 1
-    return {pair.node: (sums[pair.exact] - sums[pair.quantized]) / count for pair in pairs}
+    found = {pair.node: (sums[pair.exact] - sums[pair.quantized]) / count for pair in pairs}
+    return replace(draft, corrections={**draft.corrections, **found})
 
 
 def _means(values: Array, axis: int) -> Means:
@@ -73,12 +67,12 @@ def _means(values: Array, axis: int) -> Means:
     return np.asarray(values.mean(axis=others, dtype=np.float64))
 
 
-def _with_twins(imported: ImportedModel, recipe: Recipe, ranges: Mapping[str, Range]) -> tuple[ir.Model, list[Pair]]:
+def _with_twins(draft: Draft) -> tuple[ir.Model, list[Pair]]:
     """The float model, and beside each contraction with a bias one of quantized weights and input."""
-    model = imported.model.clone()
-    selection = select(model.graph, recipe)
+    model = draft.imported.model.clone()
+    selection = select(model.graph, draft.recipe)
     made = plan(selection)
-    params = group_params(made, ranges, recipe.activations)
+    params = group_params(made, draft.ranges, draft.recipe.activations)
     writer = QdqWriter(model.graph)
     pairs, readers = [], defaultdict[ir.Value, list[tuple[ir.Node, int]]](list)
     for node in selection.ends:
@@ -88,7 +82,7 @@ def _with_twins(imported: ImportedModel, recipe: Recipe, ranges: Mapping[str, Ra
         if constant(input_at(*bias_place(node, selection))) is None:
             continue
         scale = params[made.values[str(data.name)]].scale[0]
-        weights = quantize_contraction(node, selection, recipe, scale).weights
+        weights = quantize_contraction(node, selection, draft, scale).weights
         twin = writer.twin(node)
         writer.constant(twin, 1, weights, str(twin.name))
         readers[data].append((twin, 0))

@@ -9,7 +9,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from hexqdq.qtypes import QuantParams
-from hexqdq.quantize.weights import QuantizedConstant
+from hexqdq.quantize.writing.weights import QuantizedConstant
 
 Reader = tuple[ir.Node, int]
 """A node and the position at which it reads."""

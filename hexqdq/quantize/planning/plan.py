@@ -11,8 +11,8 @@ import onnx_ir as ir
 from hexqdq import numerics
 from hexqdq.ops.spec import OpSpec, Trait
 from hexqdq.qtypes import QType, QuantParams
-from hexqdq.quantize.graph import constant, input_at, is_float, spec_of
-from hexqdq.quantize.select import Selection
+from hexqdq.quantize.planning.graph import constant, input_at, is_float, spec_of
+from hexqdq.quantize.planning.select import Selection
 
 Range = tuple[float, float]
 

@@ -9,10 +9,10 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from hexqdq.ops.spec import Trait
-from hexqdq.quantize.graph import bias_vector, constant, input_at, output_channels, spec_of, weight_axis
-from hexqdq.quantize.recipe import Recipe
-from hexqdq.quantize.select import Selection
-from hexqdq.quantize.weights import QuantizedConstant, quantize_bias, quantize_weights
+from hexqdq.quantize.draft import Draft
+from hexqdq.quantize.planning.graph import bias_vector, constant, input_at, output_channels, spec_of, weight_axis
+from hexqdq.quantize.planning.select import Selection
+from hexqdq.quantize.writing.weights import QuantizedConstant, quantize_bias, quantize_weights
 
 Array = NDArray[Any]
 
@@ -37,18 +37,19 @@ def bias_place(node: ir.Node, selection: Selection) -> tuple[ir.Node, int]:
     return selection.bias_adds.get(node, (node, 2))
 
 
-def quantize_contraction(
-    node: ir.Node, selection: Selection, recipe: Recipe, input_scale: float, correction: Array | None = None
-) -> Contraction:
-    """The constants of a contraction; ``correction`` [channels] is added to its bias."""
+def quantize_contraction(node: ir.Node, selection: Selection, draft: Draft, input_scale: float) -> Contraction:
+    """The constants of a contraction, with what the draft knows of it by name."""
     weights = constant(input_at(node, 1))
     assert weights is not None
-    axis = weight_axis(node) if recipe.per_channel else None
+    name, recipe = str(node.name), draft.recipe
     reader, index = bias_place(node, selection)
     values = constant(input_at(reader, index))
     bias = bias_vector(values, output_channels(node)) if values is not None else None
-    if bias is not None and correction is not None:
-        bias = (bias + correction).astype(bias.dtype)
-    quantized = quantize_weights(weights, axis, recipe.weights, input_scale, bias)
+    if bias is not None and name in draft.corrections:
+        bias = (bias + draft.corrections[name]).astype(bias.dtype)
+    quantized = draft.weights.get(name)
+    if quantized is None:
+        axis = weight_axis(node) if recipe.per_channel else None
+        quantized = quantize_weights(weights, axis, recipe.weights, input_scale, bias)
     stored = quantize_bias(bias, input_scale, quantized.params) if bias is not None else None
     return Contraction(quantized, stored, reader, index)

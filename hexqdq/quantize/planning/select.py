@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from hexqdq.errors import UsageError
 from hexqdq.ops.spec import Trait
-from hexqdq.quantize.graph import (
+from hexqdq.quantize.planning.graph import (
     bias_add,
     constant,
     gives_indices,

@@ -1,0 +1,46 @@
+"""A quantization under way: what the repair passes read and replace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hexqdq.import_.product import ImportedModel
+from hexqdq.qtypes import QType
+from hexqdq.quantize.calibration.calibrate import Progress, Sample
+from hexqdq.quantize.planning.plan import Range
+from hexqdq.quantize.recipe import Recipe
+from hexqdq.quantize.writing.weights import QuantizedConstant
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """Everything that ``assemble`` makes a QDQ graph of.
+
+    ``ranges`` are known once calibrated. ``types`` are the element types of activations by value name,
+    where they are not the recipe's. ``weights`` are finished integer weights by contraction, in place
+    of rounding to nearest; ``corrections`` [channels] are added to biases, by contraction.
+    """
+
+    imported: ImportedModel
+    recipe: Recipe
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    types: Mapping[str, QType] = field(default_factory=dict)
+    weights: Mapping[str, QuantizedConstant] = field(default_factory=dict)
+    corrections: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A pass that wins back accuracy: returns the draft with something replaced.
+
+    ``wanted`` reads the recipe; ``what`` is told as progress; ``run`` streams the samples, any number
+    of times.
+    """
+
+    what: str
+    wanted: Callable[[Recipe], bool]
+    run: Callable[[Draft, Iterable[Sample], Progress | None], Draft]
