@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from hexqdq import numerics
 from hexqdq.numerics import Rescale
 from hexqdq.ops.contraction import ACTIVATION_TYPES, output_bounds, params_of
-from hexqdq.ops.spec import Condition, DtypeIn, OpSpec, PerTensor, SameDtype, Trait, axis_of, integers
+from hexqdq.ops.spec import Condition, DtypeIn, OpSpec, PerTensor, SameDtype, axis_of, integers
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

@@ -22,8 +22,8 @@ from hexqdq.ops.spec import (
     PerTensor,
     RankIn,
     SameDtype,
-    Trait,
 )
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

@@ -24,8 +24,8 @@ from hexqdq.ops.spec import (
     PerTensor,
     RankIn,
     SameDtype,
-    Trait,
 )
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hexqdq.errors import QuantizationError
+from hexqdq.ops.traits import QuantRow
 from hexqdq.ops.unit import QuantUnit
 from hexqdq.qtypes import QType
 from hexqdq.target import Target
 
 Array = NDArray[Any]
-
-
-class Trait(Enum):
-    """How the quantizer treats an op's tensors."""
-
-    CONTRACTION = "weights per channel, bias s32 of scale input x weight, output free"
-    ELEMENTWISE = "every input and the output free, one type"
-    MOVEMENT = "output shares scale and zero point with its data input"
-    FIXED_RANGE = "the output's range is known from the op"
-    INDEX = "input free, output integers without a scale"
 
 
 class Limit(Protocol):
@@ -38,37 +28,21 @@ class Limit(Protocol):
         """What was found where the unit breaks the limit, else None."""
 
 
-@dataclass(frozen=True)
-class OpSpec:
-    """The row of one ONNX op.
+@dataclass(frozen=True, kw_only=True)
+class OpSpec(QuantRow):
+    """The row of one ONNX op that has an integer form.
 
     ``reference`` computes the outputs from the variable inputs on integers (the definition of the
     op); ``check`` derives the integer constants and so raises RescaleError where they leave TOSA's
-    domain; ``macs`` counts multiply-accumulates; ``weight_axis`` is the output-channel axis of
-    input 1. ``activation`` marks ops that fold into their producer as a Clamp,
-    ``pointwise`` ones whose output depends on the inputs' elements at the same place only. ``variadic`` ops take
-    any number of data inputs; ``value_inputs`` are constants in the data's own scale (Pad's fill).
+    domain; ``macs`` counts multiply-accumulates. ``pointwise`` marks ops whose output depends on the
+    inputs' elements at the same place only.
     """
 
-    op_type: str
-    trait: Trait
     limits: tuple[Limit, ...]
     reference: Callable[[QuantUnit, Sequence[Array]], list[Array]]
     check: Callable[[QuantUnit], object]
     macs: Callable[[QuantUnit], int] = lambda unit: 0
-    data_inputs: tuple[int, ...] = (0,)
-    weight_axis: int | None = None
-    activation: bool = False
     pointwise: bool = False
-    variadic: bool = False
-    value_inputs: tuple[int, ...] = ()
-    many_outputs: bool = False
-    fixed_output: tuple[float, int] | None = None
-    summary: str = ""
-
-    def data_positions(self, count: int) -> tuple[int, ...]:
-        """Positions of the data among ``count`` inputs."""
-        return tuple(range(count)) if self.variadic else tuple(i for i in self.data_inputs if i < count)
 
     def refusal(self, unit: QuantUnit, target: Target) -> str | None:
         """The first broken limit as a sentence with what was found, None where the NPU takes the unit."""

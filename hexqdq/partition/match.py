@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from hexqdq.ops import OPS
 from hexqdq.ops.elementwise.table import CHAIN
-from hexqdq.ops.spec import Trait
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import Array, Clamp, QuantUnit, Tensor
 from hexqdq.partition.attributes import Attributes, attributes_of
 from hexqdq.partition.patterns.chain import Chain, find_chain

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import onnx_ir as ir
 
 from hexqdq.errors import CalibrationError, QuantizationError
 from hexqdq.import_.product import ImportedModel, model_digest
+from hexqdq.ops.traits import Trait
 from hexqdq.passes import Pass, run_passes
 from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.calibration.calibrate import Progress as Counter
 from hexqdq.quantize.calibration.calibrate import Sample, calibrate
 from hexqdq.quantize.calibration.replay import replayable
 from hexqdq.quantize.draft import Draft, Repair
-from hexqdq.quantize.planning.graph import QDQ_OPS, constant, input_at, spec_of
+from hexqdq.quantize.planning.graph import QDQ_OPS, constant, input_at, results, spec_of
 from hexqdq.quantize.planning.plan import Plan, Range, group_params, plan, span_params
 from hexqdq.quantize.planning.select import Selection, decisions, select
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.quantize.repair.bias_correct import bias_correct
 from hexqdq.quantize.verify import qdq_problems
+from hexqdq.quantize.writing.cells import Placed, has_trait, quantize_normalization, quantize_recurrence
 from hexqdq.quantize.writing.contractions import has_constant_weights, quantize_contraction
 from hexqdq.quantize.writing.insert import QdqWriter
+from hexqdq.quantize.writing.products import ProductWriter
 from hexqdq.quantize.writing.weights import quantize_constant
 from hexqdq.report import Progress
 
@@ -110,16 +113,25 @@ def _told(what: str, progress: Progress | None) -> Counter | None:
 def assemble(draft: Draft) -> QdqModel:
     """The QDQ graph of a draft whose ranges are known."""
     model = draft.imported.model.clone()
+    products = ProductWriter(model.graph, draft.recipe)
+    products.write()
     selection = select(model.graph, draft.recipe)
     made = plan(selection)
     writer = QdqWriter(model.graph)
     floats = decisions(selection, made.still)
-    write = _Write(writer, selection, made, draft)
+    write = _Write(writer, selection, made, _with_held(draft, products.holds))
     run_passes(model, (Pass("insert", "the plan is complete", write),), verify=qdq_problems)
-    source = draft.imported.origin
+    source = products.origin(draft.imported.origin)
     origin = dict(source)
     origin |= {name: source.get(served or "", ()) for name, served in writer.made.items()}
     return QdqModel(model, model_digest(model), origin, dict(draft.ranges), floats)
+
+
+def _with_held(draft: Draft, holds: Mapping[str, str]) -> Draft:
+    """The draft with what it knows of values told of the new values that hold the same elements."""
+    ranges = {new: draft.ranges[old] for new, old in holds.items() if old in draft.ranges}
+    types = {new: draft.types[old] for new, old in holds.items() if old in draft.types}
+    return replace(draft, ranges={**draft.ranges, **ranges}, types={**draft.types, **types})
 
 
 def values_to_calibrate(imported: ImportedModel, recipe: Recipe) -> tuple[str, ...]:
@@ -133,10 +145,10 @@ class _Write:
     def __init__(self, writer: QdqWriter, selection: Selection, made: Plan, draft: Draft) -> None:
         self.writer, self.selection, self.plan, self.draft = writer, selection, made, draft
         self.params = group_params(made, draft.ranges, draft.recipe.activations)
-        self.ends, self.movements = set(selection.ends.values()), set(made.movements)
+        self.ends, self.movements = set(selection.results()), set(made.movements)
 
     def __call__(self, model: ir.Model) -> int:
-        for node in self.selection.ends:
+        for node in (*self.selection.ends, *self.selection.indices):
             self._constants(node)
         for node in self.plan.movements:
             self._moved_constants(node)
@@ -153,12 +165,14 @@ class _Write:
                 self.writer.constant(node, index, quantize_constant(values, params), f"{node.name}_input{index}")
         if has_constant_weights(node) and 1 not in self.plan.reads[node]:
             self._contraction(node)
+        for position, what, made in self._cell(node):
+            self.writer.constant(node, position, made, f"{node.name}_{what}")
 
     def _moved_constants(self, node: ir.Node) -> None:
         """Constants that a movement puts among its data get the data's parameters."""
         spec = spec_of(node)
         assert spec is not None
-        params = self._params_of(node.outputs[0])
+        params = self._params_of(results(node)[0])
         for index in (*self.plan.reads[node], *spec.value_inputs):
             values = constant(input_at(node, index))
             if values is not None:
@@ -169,6 +183,15 @@ class _Write:
         self.writer.constant(node, 1, made.weights, f"{node.name}_weight")
         if made.bias is not None:
             self.writer.constant(made.reader, made.index, made.bias, f"{node.name}_bias")
+
+    def _cell(self, node: ir.Node) -> Iterator[Placed]:
+        recipe = self.draft.recipe
+        if has_trait(node, Trait.NORMALIZATION):
+            return quantize_normalization(node, recipe, self._input_scale(node))
+        if has_trait(node, Trait.RECURRENT):
+            state_scale = self._params_of(results(node)[0]).scale[0]
+            return quantize_recurrence(node, recipe, self._input_scale(node), state_scale)
+        return iter(())
 
     def _input_scale(self, node: ir.Node) -> float:
         data = node.inputs[0]

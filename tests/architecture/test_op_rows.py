@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from hexqdq.compile.tosa import LOWERINGS
-from hexqdq.ops import OPS
+from hexqdq.ops import OPS, QUANT_ROWS, QUANTIZED_ONLY
 from hexqdq.ops.spec import Condition
+from hexqdq.ops.traits import QuantRow, Trait
 
 WITHOUT_TOSA: frozenset[str] = frozenset()
 """Ops whose row says that they have no sensible TOSA form."""
@@ -47,6 +48,38 @@ def gaps(rows: Mapping[str, Any], lowerings: Mapping[str, Any], cases: set[str])
             yield f"{name}: no cases in tests/ops"
     yield from (f"{name}: a lowering without a row" for name in lowerings if name not in rows)
     yield from (f"{name}: cases without a row" for name in sorted(cases - set(rows)))
+
+
+def row_gaps(rows: Sequence[QuantRow]) -> Iterator[str]:
+    """What is wrong with rows of ops that are quantized only, as sentences."""
+    seen = {(spec.domain, spec.op_type) for spec in OPS.values()}
+    for row in rows:
+        name = row.op_type
+        if (row.domain, name) in seen:
+            yield f"{name}: a second row"
+        seen.add((row.domain, name))
+        if not row.summary:
+            yield f"{name}: no summary for the op table"
+        if not (row.data_inputs or row.variadic):
+            yield f"{name}: no data"
+        if row.ties and row.trait is not Trait.RECURRENT:
+            yield f"{name}: states of what is no recurrence"
+
+
+def test_rows_without_an_integer_form_are_complete() -> None:
+    assert list(row_gaps(QUANTIZED_ONLY)) == []
+    assert len(QUANT_ROWS) == len(OPS) + len(QUANTIZED_ONLY)
+
+
+def test_a_gap_of_such_a_row_is_seen() -> None:
+    again = QuantRow(op_type="Conv", trait=Trait.CONTRACTION, summary="s")
+    mute = QuantRow(op_type="Mute", trait=Trait.MOVEMENT, data_inputs=(), ties=((0, (0,)),))
+    assert list(row_gaps((again, mute))) == [
+        "Conv: a second row",
+        "Mute: no summary for the op table",
+        "Mute: no data",
+        "Mute: states of what is no recurrence",
+    ]
 
 
 def test_every_row_is_complete(root: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hexqdq.ops import OPS
+from hexqdq.ops import OPS, QUANTIZED_ONLY
 
 PAGES = (
     "README.md",
@@ -40,6 +40,14 @@ def op_page() -> str:
     for spec in OPS.values():
         lines += [f"## {spec.op_type}", "", f"{spec.summary}.", "", f"Quantization: {spec.trait.value}.", ""]
         lines += [f"* {limit.sentence}" for limit in spec.limits] + [""]
+    lines += ["## Quantized only", ""]
+    lines += ["No integer form in this version: `hexqdq quantize` puts these between DQ and Q, where onnxruntime"]
+    lines += ["reads them, and `hexqdq compile` leaves them on the CPU.", ""]
+    lines += ["| op | what | quantization |", "|---|---|---|"]
+    for row in QUANTIZED_ONLY:
+        name = f"{row.domain}.{row.op_type}" if row.domain else row.op_type
+        lines.append(f"| {name} | {row.summary} | {row.trait.value} |")
+    lines.append("")
     return "\n".join(lines)
 
 

@@ -13,7 +13,8 @@ from hexqdq import numerics
 from hexqdq.numerics import IDENTITY, Rescale
 from hexqdq.ops.contraction import output_bounds, params_of
 from hexqdq.ops.elementwise.operands import BINARY_LIMITS, operands
-from hexqdq.ops.spec import Condition, OpSpec, Trait, integers
+from hexqdq.ops.spec import Condition, OpSpec, integers
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

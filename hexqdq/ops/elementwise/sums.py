@@ -14,7 +14,8 @@ from hexqdq.errors import RescaleError
 from hexqdq.numerics import Rescale, SumScale
 from hexqdq.ops.contraction import output_bounds, params_of
 from hexqdq.ops.elementwise.operands import BINARY_LIMITS, operands
-from hexqdq.ops.spec import OpSpec, Trait, integers
+from hexqdq.ops.spec import OpSpec, integers
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

@@ -16,7 +16,8 @@ from hexqdq.ops.contraction import output_bounds, params_of
 from hexqdq.ops.elementwise.functions import UNARY, Function
 from hexqdq.ops.elementwise.operands import UNARY_LIMITS
 from hexqdq.ops.elementwise.program import Program
-from hexqdq.ops.spec import OpSpec, Trait, integers
+from hexqdq.ops.spec import OpSpec, integers
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import Attribute, QuantUnit
 from hexqdq.qtypes import QuantParams
 

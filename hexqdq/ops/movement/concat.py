@@ -14,7 +14,8 @@ from hexqdq.numerics import Rescale
 from hexqdq.ops.contraction import output_bounds
 from hexqdq.ops.elementwise import operands
 from hexqdq.ops.movement.limits import DATA_LIMITS
-from hexqdq.ops.spec import Condition, OpSpec, Trait, axis_of, integers
+from hexqdq.ops.spec import Condition, OpSpec, axis_of, integers
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit, Tensor
 from hexqdq.qtypes import QuantParams
 

@@ -13,7 +13,8 @@ from hexqdq import numerics
 from hexqdq.errors import QuantizationError
 from hexqdq.ops.movement.limits import LIMITS
 from hexqdq.ops.movement.picks import Indices, Picks, axes_of, numbers, picked
-from hexqdq.ops.spec import AttributeIn, Condition, ConstInput, OpSpec, Trait
+from hexqdq.ops.spec import AttributeIn, Condition, ConstInput, OpSpec
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

@@ -16,7 +16,8 @@ from hexqdq.ops.contraction import output_bounds, params_of
 from hexqdq.ops.movement.coordinates import EXACT, NEAREST, Axis, exact_positions, nearest
 from hexqdq.ops.movement.limits import DATA_LIMITS, scales_differ
 from hexqdq.ops.movement.picks import Picks, axes_of, picked
-from hexqdq.ops.spec import AttributeIn, Condition, ConstInput, OpSpec, RankIn, Trait, integers
+from hexqdq.ops.spec import AttributeIn, Condition, ConstInput, OpSpec, RankIn, integers
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from hexqdq.errors import QuantizationError
 from hexqdq.ops.conv import ints
 from hexqdq.ops.movement.limits import LIMITS
-from hexqdq.ops.spec import ConstInput, OpSpec, RankIn, Trait
+from hexqdq.ops.spec import ConstInput, OpSpec, RankIn
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from hexqdq.errors import QuantizationError
 from hexqdq.ops.movement.limits import LIMITS
 from hexqdq.ops.movement.picks import Picks, all_of, axes_of, numbers, picked
-from hexqdq.ops.spec import ConstInput, OpSpec, Trait, axis_of
+from hexqdq.ops.spec import ConstInput, OpSpec, axis_of
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

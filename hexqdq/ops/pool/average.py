@@ -15,7 +15,8 @@ from hexqdq.errors import RescaleError
 from hexqdq.numerics import Rescale
 from hexqdq.ops.contraction import output_bounds, params_of
 from hexqdq.ops.pool.window import LIMITS, SCALE_LIMITS, Span, spans_of, windows
-from hexqdq.ops.spec import OpSpec, Trait, integers
+from hexqdq.ops.spec import OpSpec, integers
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

@@ -11,7 +11,8 @@ from hexqdq import numerics
 from hexqdq.ops.contraction import output_bounds
 from hexqdq.ops.movement.limits import DATA_LIMITS, scales_differ
 from hexqdq.ops.pool.window import LIMITS, spans_of, windows
-from hexqdq.ops.spec import Condition, OpSpec, Trait
+from hexqdq.ops.spec import Condition, OpSpec
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

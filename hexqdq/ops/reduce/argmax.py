@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hexqdq.ops.contraction import ACTIVATION_TYPES
-from hexqdq.ops.spec import Condition, DtypeIn, OpSpec, RankIn, Trait, axis_of
+from hexqdq.ops.spec import Condition, DtypeIn, OpSpec, RankIn, axis_of
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 from hexqdq.qtypes import QType
 

@@ -12,7 +12,8 @@ from hexqdq import numerics
 from hexqdq.ops.contraction import params_of
 from hexqdq.ops.elementwise.clip import RequantizePlan, requantize_plan
 from hexqdq.ops.elementwise.operands import UNARY_LIMITS
-from hexqdq.ops.spec import ConstInput, OpSpec, RankIn, Trait, integers
+from hexqdq.ops.spec import ConstInput, OpSpec, RankIn, integers
+from hexqdq.ops.traits import Trait
 from hexqdq.ops.unit import QuantUnit
 
 Array = NDArray[Any]

@@ -8,15 +8,21 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from hexqdq.ops import OPS
-from hexqdq.ops.spec import OpSpec, Trait
+from hexqdq.ops import QUANT_ROWS
+from hexqdq.ops.traits import QuantRow, Trait
 
 QDQ_OPS = ("QuantizeLinear", "DequantizeLinear")
 
 
-def spec_of(node: ir.Node) -> OpSpec | None:
-    """The op's row, None where the NPU has no form for the op."""
-    return OPS.get(node.op_type) if node.domain == "" else None
+def spec_of(node: ir.Node) -> QuantRow | None:
+    """The op's row, None where nothing says how to quantize it."""
+    return QUANT_ROWS.get((node.domain, node.op_type))
+
+
+def results(node: ir.Node) -> list[ir.Value]:
+    """The outputs that something reads: those that hold floats or, where none do, all of them; at least one."""
+    read = [value for value in node.outputs if value.name and (value.uses() or value.is_graph_output())]
+    return [value for value in read if is_float(value)] or read or [node.outputs[0]]
 
 
 def is_float(value: ir.Value | None) -> bool:

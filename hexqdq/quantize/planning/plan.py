@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from hexqdq import numerics
-from hexqdq.ops.spec import OpSpec, Trait
+from hexqdq.ops.traits import QuantRow, Trait
 from hexqdq.qtypes import QType, QuantParams
-from hexqdq.quantize.planning.graph import constant, input_at, is_float, spec_of
+from hexqdq.quantize.planning.graph import constant, input_at, is_float, results, spec_of
 from hexqdq.quantize.planning.select import Selection
 
 Range = tuple[float, float]
@@ -62,7 +62,7 @@ def plan(selection: Selection) -> Plan:
     """The plan of a selection: quantized ops mark values, movements carry marks along."""
     reads = {node: _activation_inputs(node) for node in (*selection.ends, *selection.indices)}
     marked = [value for node, indices in reads.items() for value in _computed(node, indices)]
-    marked += selection.ends.values()
+    marked += selection.results()
     groups = _groups(selection)
     moving = _moving(selection, groups, marked)
     marked += [value for node in moving for value in _moved(node)]
@@ -83,14 +83,18 @@ def _groups(selection: Selection) -> Groups:
     probabilities and of something else rescales the probabilities.
     """
     groups = Groups()
-    variadic = [node for node in selection.movements if _spec(node).variadic]
+    for node in selection.ends:
+        for position, outputs in _spec(node).ties:
+            tied = [*_computed(node, (position,)), *(v for i, v in enumerate(node.outputs) if i in outputs and v.name)]
+            _join(groups, tied)
+    mixing = [node for node in selection.movements if len(_data_positions(node)) > 1]
     for node in selection.movements:
-        if node not in variadic:
+        if node not in mixing:
             _join(groups, _moved(node))
-    for node in variadic:
+    for node in mixing:
         fixed = _fixed(selection, groups)
         values = _moved(node)
-        ranges = {fixed.get(groups.find(_name(value))) for value in values[: -len(node.outputs)]}
+        ranges = {fixed.get(groups.find(_name(value))) for value in _computed(node, _data_positions(node))}
         free = [value for value in values if groups.find(_name(value)) not in fixed]
         _join(groups, values if len(ranges) == 1 else free)
     return groups
@@ -112,7 +116,7 @@ def _moving(selection: Selection, groups: Groups, marked: Iterable[ir.Value]) ->
     return tuple(node for node in selection.movements if node in found)
 
 
-def _spec(node: ir.Node) -> OpSpec:
+def _spec(node: ir.Node) -> QuantRow:
     spec = spec_of(node)
     assert spec is not None
     return spec
@@ -124,7 +128,7 @@ def _data_positions(node: ir.Node) -> tuple[int, ...]:
 
 def _moved(node: ir.Node) -> list[ir.Value]:
     """A movement's computed data, then its outputs."""
-    return [*_computed(node, _data_positions(node)), *node.outputs]
+    return [*_computed(node, _data_positions(node)), *results(node)]
 
 
 def _held(node: ir.Node, groups: Groups) -> Iterator[tuple[str, Range]]:
@@ -132,14 +136,15 @@ def _held(node: ir.Node, groups: Groups) -> Iterator[tuple[str, Range]]:
     for index in _data_positions(node):
         values = constant(input_at(node, index))
         if values is not None and values.size:
-            yield groups.find(_name(node.outputs[0])), (float(values.min()), float(values.max()))
+            yield groups.find(_name(results(node)[0])), (float(values.min()), float(values.max()))
 
 
 def _activation_inputs(node: ir.Node) -> tuple[int, ...]:
     """Positions of the data inputs, and of weights that are computed."""
     spec = _spec(node)
-    indices = list(spec.data_inputs)
-    if spec.trait is Trait.CONTRACTION and is_float(input_at(node, 1)) and constant(input_at(node, 1)) is None:
+    indices = [index for index in spec.data_positions(len(node.inputs)) if input_at(node, index) is not None]
+    weighted = spec.trait in (Trait.CONTRACTION, Trait.NORMALIZATION)
+    if weighted and is_float(input_at(node, 1)) and constant(input_at(node, 1)) is None:
         indices.append(1)
     return tuple(dict.fromkeys(indices))
 

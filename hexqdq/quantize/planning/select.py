@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
 import onnx_ir as ir
 
 from hexqdq.errors import UsageError
-from hexqdq.ops.spec import Trait
+from hexqdq.ops.traits import Trait
 from hexqdq.quantize.planning.graph import (
     bias_add,
     constant,
@@ -17,6 +18,7 @@ from hexqdq.quantize.planning.graph import (
     is_float,
     is_movement,
     only_consumer,
+    results,
     spec_of,
 )
 from hexqdq.quantize.recipe import Recipe
@@ -27,17 +29,23 @@ from hexqdq.report import Decision
 class Selection:
     """``ends`` maps each quantized node to the value its Q follows; the rest is in the op's order.
 
+    ``further`` are the other results of nodes that have several;
     ``bias_adds`` maps a MatMul to its Add and the index of the constant; ``movements`` are
     candidates until the plan knows which carry quantized data; ``indices`` read quantized data and
     give integers.
     """
 
     ends: dict[ir.Node, ir.Value] = field(default_factory=dict)
+    further: dict[ir.Node, tuple[ir.Value, ...]] = field(default_factory=dict)
     bias_adds: dict[ir.Node, tuple[ir.Node, int]] = field(default_factory=dict)
     folded: set[ir.Node] = field(default_factory=set)
     movements: list[ir.Node] = field(default_factory=list)
     indices: list[ir.Node] = field(default_factory=list)
     reasons: dict[ir.Node, str] = field(default_factory=dict)
+
+    def results(self) -> tuple[ir.Value, ...]:
+        """What quantized arithmetic makes: the values that get a Q for everyone."""
+        return (*self.ends.values(), *(value for values in self.further.values() for value in values))
 
 
 def select(graph: ir.Graph, recipe: Recipe) -> Selection:
@@ -61,30 +69,37 @@ def select(graph: ir.Graph, recipe: Recipe) -> Selection:
         elif gives_indices(node):
             selection.indices.append(node)
         else:
-            selection.ends[node] = _fold(node, selection, recipe)
+            made = results(node)
+            selection.ends[node] = _fold(node, selection, recipe) if len(made) == 1 else made[0]
+            selection.further[node] = tuple(made[1:])
     return selection
 
 
 def _reason_to_stay(node: ir.Node, recipe: Recipe) -> str | None:
+    if not any(is_float(value) for value in (*node.inputs, *node.outputs)):
+        return "its data are not float32, so there is nothing to quantize"
     spec = spec_of(node)
     if spec is None:
-        return f"{node.op_type} is not among the ops that have an integer form, so it stays float"
+        return f"{node.op_type} is not among the ops that are quantized, so it stays float"
     if node.name in recipe.keep_float:
         return "the recipe keeps this node float"
-    if len(node.outputs) != 1 and not spec.many_outputs:
-        return f"{node.op_type} with {len(node.outputs)} outputs has no integer form, so it stays float"
-    data = [input_at(node, index) for index in spec.data_positions(len(node.inputs))]
-    results = () if gives_indices(node) else node.outputs
-    if not all(is_float(value) for value in (*data, *results)):
+    made = results(node)
+    if len(made) != 1 and not spec.many_outputs:
+        return f"{node.op_type} with {len(made)} outputs is not quantized, so it stays float"
+    data = [value for i in spec.data_positions(len(node.inputs)) if (value := input_at(node, i)) is not None]
+    if not all(is_float(value) for value in (*data, *(() if gives_indices(node) else made))):
         return "its data are not float32, so there is nothing to quantize"
-    if all(constant(value) is not None for value in data):
+    if all(value is None or constant(value) is not None for value in node.inputs):
         return "its data are constant, so there is nothing to calibrate"
+    held = (values for value in data if (values := constant(value)) is not None)
+    if not all(np.isfinite(values).all() for values in held):
+        return "its constants are not finite, so no scale holds them"
     return None
 
 
 def _fold(node: ir.Node, selection: Selection, recipe: Recipe) -> ir.Value:
     """Folds what follows into the node; the value that gets the Q."""
-    end = node.outputs[0]
+    (end,) = results(node)
     found = bias_add(node)
     if found is not None and found[0].name not in recipe.keep_float:
         selection.bias_adds[node] = found
@@ -94,13 +109,14 @@ def _fold(node: ir.Node, selection: Selection, recipe: Recipe) -> ir.Value:
     assert spec is not None
     if spec.activation or spec.trait is Trait.FIXED_RANGE:
         return end
-    while (following := only_consumer(end)) is not None and _is_foldable(following, end, recipe):
+    while (following := only_consumer(end)) is not None and is_foldable(following, end, recipe):
         selection.folded.add(following)
         end = following.outputs[0]
     return end
 
 
-def _is_foldable(node: ir.Node, data: ir.Value, recipe: Recipe) -> bool:
+def is_foldable(node: ir.Node, data: ir.Value, recipe: Recipe) -> bool:
+    """Whether the node is an activation that folds into the maker of ``data``."""
     spec = spec_of(node)
     if spec is None or not spec.activation or node.inputs[0] is not data or node.name in recipe.keep_float:
         return False

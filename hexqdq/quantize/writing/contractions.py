@@ -8,7 +8,7 @@ from typing import Any
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from hexqdq.ops.spec import Trait
+from hexqdq.ops.traits import Trait
 from hexqdq.quantize.draft import Draft
 from hexqdq.quantize.planning.graph import bias_vector, constant, input_at, output_channels, spec_of, weight_axis
 from hexqdq.quantize.planning.select import Selection
