@@ -186,9 +186,18 @@ def explain(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="An ONNX file or a context.")],
     target: Annotated[str, typer.Option("--target", help="For a model; a context keeps its own.")] = DEFAULT_TARGET,
     input_shape: InputShapes = None,
+    rules: Annotated[
+        str | None, typer.Option("--rules", metavar="qnn", help="List what breaks the rules of another back end.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say where each node runs, and why some stay on the CPU."""
+    if rules is not None:
+        from hexqdq.app.rules.judge import judge
+
+        verdict = judge(model, rules, _shapes(input_shape))
+        _show(verdict.to_json(), verdict.tables(), verdict.to_text(), as_json, quiet=False)
+        return
     from hexqdq.app.explain import explain as explain_model
 
     explanation = explain_model(model, target=target, input_shapes=_shapes(input_shape))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from hexqdq import cli
@@ -207,6 +208,22 @@ def test_explain_takes_float_qdq_and_contexts(digits: Path, built: Path, capsys:
         assert (data["assumption"] is not None) == (path.name == "digits.onnx")
     assert run("explain", digits / "digits.onnx") == 0
     assert "default recipe" in capsys.readouterr().out
+
+
+def test_explain_lists_what_breaks_the_rules_of_another_back_end(
+    digits: Path, built: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    for path in (digits / "digits.onnx", built / "digits.qdq.onnx"):
+        assert run("explain", path, "--rules", "qnn") == 0
+        assert capsys.readouterr().out.startswith("0 of 16 node groups break the rules qnn")
+    broken = onnx.load(built / "digits.qdq.onnx")
+    next(node for node in broken.graph.node if node.output[0] == "flatten_quantized").input[1] = "logits_scale"
+    onnx.save(broken, tmp_path / "broken.onnx")
+    assert run("explain", tmp_path / "broken.onnx", "--rules", "qnn", "--json") == 0
+    (breach,) = json.loads(capsys.readouterr().out)["breaches"]
+    assert breach["op_type"] == "Flatten" and "share scale and zero point" in breach["rule"]
+    assert run("explain", digits / "digits.onnx", "--rules", "magic") == 2
+    assert "expected one of qnn" in capsys.readouterr().err
 
 
 def test_a_folder_calibrates_as_the_stack_does(digits: Path, tmp_path: Path) -> None:

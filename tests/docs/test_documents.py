@@ -6,11 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from hexqdq.app.rules import qnn
 from hexqdq.ops import OPS, QUANTIZED_ONLY
 
 PAGES = (
@@ -19,6 +20,7 @@ PAGES = (
     "CHANGELOG.md",
     "docs/guide.md",
     "docs/ops.md",
+    "docs/qnn.md",
     "docs/numerics.md",
     "docs/models.md",
 )
@@ -48,6 +50,26 @@ def op_page() -> str:
         name = f"{row.domain}.{row.op_type}" if row.domain else row.op_type
         lines.append(f"| {name} | {row.summary} | {row.trait.value} |")
     lines.append("")
+    return "\n".join(lines)
+
+
+def rules_page() -> str:
+    """docs/qnn.md as the rules say it."""
+    lines = [
+        "# Rules of ONNX Runtime's QNN provider",
+        "",
+        "What `hexqdq explain --rules qnn` judges by: that provider's published rules for QDQ graphs, in our words.",
+        "Generated from `hexqdq/app/rules/qnn.py`: `python -m pytest tests/docs --refresh-goldens`.",
+        "",
+        f"A Relu or Clip between an op and its Q belongs to the op's group. Of all ops: {qnn.KNOWN_OPS};",
+        f"{'; '.join(rule.sentence for rule in qnn.OF_ALL)}; {qnn.LONE_CHANNELS}.",
+        "",
+    ]
+    for kind in qnn.KINDS:
+        lines += [f"## {kind.name.capitalize()}", "", f"{', '.join(kind.ops)}.", ""]
+        lines += [f"* {rule.sentence}" for rule in kind.rules]
+        lines += [f"* {op}: {rule.sentence}" for op in kind.ops for rule in qnn.OF_OP.get(op, ())]
+        lines += [""] if kind.rules else []
     return "\n".join(lines)
 
 
@@ -81,8 +103,9 @@ def test_links_lead_somewhere(page: str, root: Path) -> None:
         assert link.startswith("http") or (path.parent / link).exists(), link
 
 
-def test_op_page_is_current(root: Path, refresh_goldens: bool) -> None:
-    path = root / "docs" / "ops.md"
+@pytest.mark.parametrize(("name", "page"), [("ops.md", op_page), ("qnn.md", rules_page)])
+def test_generated_pages_are_current(name: str, page: Callable[[], str], root: Path, refresh_goldens: bool) -> None:
+    path = root / "docs" / name
     if refresh_goldens:
-        path.write_text(op_page(), encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == op_page()
+        path.write_text(page(), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == page()

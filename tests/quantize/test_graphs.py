@@ -252,3 +252,11 @@ def test_known_ranges_are_used_where_the_group_fits_them(op_type: str, scale: fl
     quantizer = next(iter(node.outputs[0].uses())).node
     values = [np.asarray(value.const_value) for value in quantizer.inputs[1:] if value is not None]
     assert [float(value) for value in values] == [scale, zero_point]
+
+
+def test_known_ranges_are_used_where_the_float_op_passes_them_by_an_ulp() -> None:
+    """onnxruntime's own Tanh gives 1.0000001."""
+    imported = import_model(model("m (float[2,5] x) => (float[2,5] y) { y = Tanh(x) }"))
+    ranges = {"x": (-9.0, 9.0), "y": (-1.0000001, 1.0000001)}
+    qdq = quantize(imported, None, Recipe(method="minmax", bias_correct=False), ranges=ranges)
+    assert 1 / 128 in [float(values) for values in constants(qdq).values() if values.size == 1]

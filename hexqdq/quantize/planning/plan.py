@@ -171,7 +171,8 @@ def _name(value: ir.Value | None) -> str:
 def group_params(made: Plan, ranges: Mapping[str, Range], dtype: QType) -> dict[str, QuantParams]:
     """The parameters of every group: covering the ranges of its values, or those that an op fixes.
 
-    An op fixes them where nothing in the group reaches further, as other parts of a Concat may.
+    An op fixes them where nothing in the group reaches further by a step, as other parts of a Concat
+    may; the float op itself may by an ulp.
     """
     spans: dict[str, Range] = {}
     for group, (low, high) in (*((group, ranges[name]) for name, group in made.values.items()), *made.held):
@@ -181,7 +182,7 @@ def group_params(made: Plan, ranges: Mapping[str, Range], dtype: QType) -> dict[
     levels = dtype.high - dtype.low + 1
     for group, (scale, zero_point) in made.fixed.items():
         low, high = spans.get(group, (-math.inf, math.inf))
-        if -zero_point * scale <= low and high <= (levels - zero_point) * scale:
+        if -(zero_point + 1) * scale < low and high < (levels - zero_point + 1) * scale:
             params[group] = QuantParams.per_tensor(dtype, scale, zero_point + dtype.low)
     return params
 
