@@ -19,6 +19,8 @@ from hexqdq.import_.passes.names import name_nodes
 from hexqdq.import_.passes.pads import resolve_auto_pad
 from hexqdq.import_.passes.qoperators import convert_qoperators
 from hexqdq.import_.passes.upgrade import upgrade_opset
+from hexqdq.import_.patterns import join_parts
+from hexqdq.import_.patterns.rule import STANDS_FOR
 from hexqdq.import_.product import ImportedModel, model_digest
 from hexqdq.import_.read import Source, read_model
 from hexqdq.import_.shapes import fix_input_shapes
@@ -46,6 +48,7 @@ CANONICAL = (
     Pass("fold", "shapes become static where they are computed", _fold_until_stable),
     Pass("identities", "after inference, which tells the types of Casts", remove_identities),
     Pass("pads", "needs static shapes", resolve_auto_pad),
+    Pass("parts", "needs static shapes; before affine, which would take the last part for its own", join_parts),
     Pass("affine", "after identities, which may stand between a contraction and its normalization", fold_affine),
     Pass("fills", "needs types", name_pad_fills),
     Pass("outputs", "after folding, which may leave a constant as an output", name_outputs),
@@ -101,7 +104,10 @@ class _Origin:
         return {str(node.name): self._sources(node) for node in model.graph}
 
     def _sources(self, node: ir.Node) -> tuple[str, ...]:
-        """The node itself and the makers of its outputs: a node that others fold into takes over their outputs."""
-        own = [str(node.name)] if node.name in self._names else []
-        makers = (self._makers.get(str(value.name)) for value in node.outputs)
-        return tuple(dict.fromkeys([*own, *(maker for maker in makers if maker)]))
+        """The node itself, the makers of its outputs, which it took over, and the same of the nodes it stands for."""
+        found: dict[str, None] = {}
+        outputs = tuple(str(value.name) for value in node.outputs)
+        for name, values in (*node.meta.get(STANDS_FOR, ()), (str(node.name), outputs)):
+            own = [name] if name in self._names else []
+            found |= dict.fromkeys([*own, *(self._makers[value] for value in values if value in self._makers)])
+        return tuple(found)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.architecture.modules import Module, graph_of, imports_of, resolve
 
 FOUNDATION = ("errors", "files", "qtypes", "numerics", "target")
-TOOLS = ("report", "ops", "passes")
+TOOLS = ("report", "ops", "opsets", "passes")
 ROOMS = ("import_", "quantize", "partition", "compile", "context")
 
 # Where a third-party package may be imported: prefixes of module names without the root package.
@@ -18,7 +18,7 @@ PACKAGE_HOMES: dict[str, tuple[str, ...]] = {
     "ziglang": ("compile",),
     "onnxruntime": ("quantize", "context", "app"),
     "onnxscript": ("import_", "quantize", "partition"),
-    "onnx_ir": ("passes", "import_", "quantize", "partition", "driver", "app"),
+    "onnx_ir": ("opsets", "passes", "import_", "quantize", "partition", "driver", "app"),
     "onnx": ("import_", "quantize", "partition", "context", "driver", "app"),
     "typer": ("cli",),
     "torch": (),

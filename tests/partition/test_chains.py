@@ -50,7 +50,7 @@ def graph(*lines: str, outputs: str = "uint8[1,3,4,2] y") -> onnx.ModelProto:
 CHAINS = {
     "silu": ("a = Sigmoid(xd)", "r = Mul(xd, a)"),
     "silu_of_two_dq": ("a = Sigmoid(xd)", "xe = DequantizeLinear(x, s, z)", "r = Mul(a, xe)"),
-    "hard_swish": ("a = Add(xd, three)", "b = Clip(a, zero, six)", "c = Mul(xd, b)", "r = Div(c, six)"),
+    "twice_hard_swish": ("a = Add(xd, three)", "b = Clip(a, zero, six)", "c = Mul(xd, b)", "r = Div(c, three)"),
     "hard_sigmoid_gate": ("a = HardSigmoid <alpha = 0.25> (xd)", "r = Mul(xd, a)"),
     "affine": ("a = Mul(xd, six)", "r = Add(a, three)"),
     "quantized_constant": ("c = DequantizeLinear(count, s2, z)", "a = Mul(c, xd)", "r = Sub(a, c)"),

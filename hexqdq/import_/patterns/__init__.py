@@ -1,0 +1,35 @@
+"""Decomposed ops put together again, one file a kind."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from hexqdq.import_.patterns.arithmetic import bound, magnitude, power, quotient
+from hexqdq.import_.patterns.gelu import gelu
+from hexqdq.import_.patterns.hard import hard_sigmoid, hard_swish
+from hexqdq.import_.patterns.moments import reduce_mean
+from hexqdq.import_.patterns.neutral import neutral, repeated
+from hexqdq.import_.patterns.norms import normalization
+from hexqdq.import_.patterns.rule import Rule, apply_rules
+from hexqdq.import_.patterns.softmax import log_softmax, softmax
+
+RULES: tuple[Rule, ...] = (
+    neutral,  # first: stands between the parts of the others
+    reduce_mean,
+    softmax,
+    log_softmax,
+    gelu,
+    hard_swish,
+    hard_sigmoid,  # after hard_swish, which it is a part of
+    normalization,
+    magnitude,
+    repeated,
+    bound,  # last: parts that belong to nothing
+    power,
+    quotient,
+)
+
+
+def join_parts(model: ir.Model) -> int:
+    """Applies every rule until none finds anything."""
+    return apply_rules(model, RULES)

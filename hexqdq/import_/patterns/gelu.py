@@ -1,0 +1,49 @@
+"""Gelu from its parts."""
+
+from __future__ import annotations
+
+import math
+
+import onnx_ir as ir
+
+from hexqdq.import_.patterns.polynomial import leaves, polynomial, same
+from hexqdq.import_.patterns.reading import between, dims, maker
+from hexqdq.import_.patterns.rule import Builder, Found
+
+GELU_OPSET = 20
+_SLOPE = math.sqrt(2 / math.pi)
+_CUBE = 0.044715
+
+
+def gelu(node: ir.Node) -> Found | None:
+    """``0.5 x (1 + erf(x / sqrt(2)))``, and ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``.
+
+    Hendrycks, Gimpel 2016, "Gaussian Error Linear Units", section 2.
+    """
+    if node.op_type not in ("Mul", "Div", "Add"):
+        return None
+    nearby = leaves(node)
+    for bend in nearby:
+        function = maker(bend, "Erf", "Tanh")
+        if function is None:
+            continue
+        for data in nearby:
+            if data is bend or not same(polynomial(node.outputs[0], (data, bend)), {(1, 0): 0.5, (1, 1): 0.5}):
+                continue
+            inner = polynomial(function.inputs[0], (data,))
+            if function.op_type == "Erf" and same(inner, {(1,): math.sqrt(0.5)}):
+                return _found(node, data, "none")
+            if function.op_type == "Tanh" and same(inner, {(1,): _SLOPE, (3,): _SLOPE * _CUBE}):
+                return _found(node, data, "tanh")
+    return None
+
+
+def _found(root: ir.Node, data: ir.Value, approximate: str) -> Found | None:
+    shape = dims(data)
+    if shape is None or shape != dims(root.outputs[0]):
+        return None
+
+    def build(builder: Builder) -> ir.Value:
+        return builder.op("Gelu", [data], shape, {"approximate": approximate})
+
+    return Found(between(root, (data,)), build, GELU_OPSET)

@@ -1,0 +1,175 @@
+"""Normalizations from their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+from numpy.typing import NDArray
+
+from hexqdq.import_.patterns.moments import Axes, deviation, inverse, is_variance, kept, mean, square_of
+from hexqdq.import_.patterns.reading import between, dims, floats, operands, unviewed
+from hexqdq.import_.patterns.rule import Builder, Found, Operand
+
+RMS_OPSET = 23
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Norm:
+    """``data`` over its deviation along ``axes``, or its root mean square, times ``scale`` plus ``shift``.
+
+    Scale and shift have the data's rank, or none where there are none.
+    """
+
+    data: ir.Value
+    axes: Axes
+    epsilon: float
+    centred: bool
+    scale: Array
+    shift: Array | None
+
+
+def normalization(node: ir.Node) -> Found | None:
+    """LayerNormalization, RMSNormalization or InstanceNormalization.
+
+    ``(x - mean(x)) / sqrt(var(x) + e) * scale + shift`` (Ba, Kiros, Hinton 2016, "Layer Normalization",
+    equation 4) and ``x / sqrt(mean(x^2) + e) * scale`` (Zhang, Sennrich 2019, "Root Mean Square Layer
+    Normalization", equation 4).
+    """
+    for body, shift in _bodies(node):
+        for value in _parts(body):
+            norm = _norm(body, value, shift)
+            if norm is not None:
+                write = _written(norm, dims(node.outputs[0]))
+                opset = 17 if norm.centred else RMS_OPSET
+                return Found(between(node, (norm.data,)), write, opset) if write is not None else None
+    return None
+
+
+def _bodies(node: ir.Node) -> Iterator[tuple[ir.Value, Array | None]]:
+    """The product that may be a norm, and what is added to it."""
+    if node.op_type in ("Mul", "Div"):
+        yield node.outputs[0], None
+    if node.op_type == "Add":
+        for body, constant in operands(node):
+            shift = floats(constant)
+            if shift is not None:
+                yield body, shift
+
+
+def _parts(value: ir.Value, depth: int = 3) -> Iterator[ir.Value]:
+    """The factors and divisors of a product, products among them."""
+    node = value.producer()
+    if node is None or node.domain != "" or node.op_type not in ("Mul", "Div") or not depth:
+        return
+    for part in node.inputs:
+        if part is not None:
+            yield part
+            yield from _parts(part, depth - 1)
+
+
+def _norm(body: ir.Value, value: ir.Value, shift: Array | None) -> Norm | None:
+    """The norm whose inverse deviation, or deviation, is ``value``."""
+    found = inverse(unviewed(value))
+    if found is None:
+        return None
+    for data, over, centred in _sources(body, found.inner):
+        factors = _product(body, data, value, divides=found.divides)
+        source = deviation(data) if centred else (data, over)
+        shape = dims(data)
+        if factors is None or source is None or shape is None or dims(value) != kept(shape, over):
+            continue
+        scale = np.ones((1,) * len(shape), np.float32)
+        for factor in factors:
+            scale = scale * factor
+        if scale.ndim == len(shape):
+            return Norm(source[0], over, found.epsilon, centred, scale.astype(np.float32), shift)
+    return None
+
+
+def _sources(body: ir.Value, inner: ir.Value) -> Iterator[tuple[ir.Value, Axes, bool]]:
+    """What the norm multiplies: deviations whose variance is ``inner``, or data whose mean square it is."""
+    for part in _parts(body):
+        found = deviation(part)
+        if found is not None and is_variance(inner, *found):
+            yield part, found[1], True
+    squares = mean(inner)
+    data = square_of(squares[0]) if squares is not None else None
+    if squares is not None and data is not None:
+        yield data, squares[1], False
+
+
+def _product(body: ir.Value, data: ir.Value, inverted: ir.Value, *, divides: bool) -> list[Array] | None:
+    """The constants of ``data * inverted * constants``, None where the body is anything else."""
+    constants: list[Array] = []
+    seen: list[ir.Value] = []
+
+    def visit(value: ir.Value | None, *, divisor: bool) -> bool:
+        if value is data or value is inverted:
+            seen.append(value)
+            return divisor == (divides and value is inverted)
+        values, node = floats(value), value.producer() if value is not None else None
+        if values is not None:
+            constants.append(np.asarray(1 / values if divisor else values))
+            return True
+        if node is None or node.domain != "" or node.op_type not in (("Mul",) if divisor else ("Mul", "Div")):
+            return False
+        left, right = node.inputs
+        return visit(left, divisor=divisor) and visit(right, divisor=divisor or node.op_type == "Div")
+
+    whole = visit(body, divisor=False) and len(seen) == 2 and set(seen) == {data, inverted}
+    return constants if whole else None
+
+
+def _written(norm: Norm, result: tuple[int, ...] | None) -> Callable[[Builder], ir.Value] | None:
+    shape = dims(norm.data)
+    if shape is None or result != shape:
+        return None
+    scale, shift = _full(norm.scale, shape, norm.axes), _full(norm.shift, shape, norm.axes)
+    if scale is not None and (norm.shift is None or shift is not None):
+        return lambda builder: _over_axes(builder, norm, shape, scale, shift)
+    if norm.centred and len(shape) > 2 and norm.axes == tuple(range(2, len(shape))):
+        return _per_channel(norm, shape)
+    return None
+
+
+def _full(values: Array | None, shape: tuple[int, ...], over: Axes) -> Array | None:
+    """A constant as one value per element of the axes, None where it changes along others."""
+    if values is None or values.ndim > len(shape):
+        return None
+    padded = values.reshape((1,) * (len(shape) - values.ndim) + values.shape)
+    if any(size != 1 for axis, size in enumerate(padded.shape) if axis not in over):
+        return None
+    sizes = [shape[axis] for axis in over]
+    return np.ascontiguousarray(np.broadcast_to(padded.reshape([padded.shape[axis] for axis in over]), sizes))
+
+
+def _over_axes(builder: Builder, norm: Norm, shape: tuple[int, ...], scale: Array, shift: Array | None) -> ir.Value:
+    """The norm along last axes, others being moved there and back."""
+    rank, count = len(shape), len(norm.axes)
+    order = [axis for axis in range(rank) if axis not in norm.axes] + list(norm.axes)
+    moves = order != list(range(rank))
+    sizes = [shape[axis] for axis in order]
+    data = builder.op("Transpose", [norm.data], sizes, {"perm": order}) if moves else norm.data
+    attributes = {"axis": -count, "epsilon": norm.epsilon}
+    inputs: list[Operand] = [data, scale] if shift is None else [data, scale, shift]
+    result = builder.op("LayerNormalization" if norm.centred else "RMSNormalization", inputs, sizes, attributes)
+    if not moves:
+        return result
+    return builder.op("Transpose", [result], shape, {"perm": [order.index(axis) for axis in range(rank)]})
+
+
+def _per_channel(norm: Norm, shape: tuple[int, ...]) -> Callable[[Builder], ir.Value] | None:
+    """InstanceNormalization, where scale and shift have one value per channel."""
+    zero = np.zeros(1, np.float32)
+    scale, shift = (_full(values, shape, (1,)) for values in (norm.scale, zero if norm.shift is None else norm.shift))
+    if scale is None or shift is None:
+        return None
+
+    def build(builder: Builder) -> ir.Value:
+        return builder.op("InstanceNormalization", [norm.data, scale, shift], shape, {"epsilon": norm.epsilon})
+
+    return build
