@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from hexqdq.import_.patterns.arithmetic import bound, magnitude, power, quotient
+from hexqdq.import_.patterns.arithmetic import bound, power, quotient
 from hexqdq.import_.patterns.gelu import gelu
+from hexqdq.import_.patterns.guards import nan_guard
 from hexqdq.import_.patterns.hard import hard_sigmoid, hard_swish
+from hexqdq.import_.patterns.lengths import length
 from hexqdq.import_.patterns.moments import reduce_mean
 from hexqdq.import_.patterns.neutral import neutral, repeated
 from hexqdq.import_.patterns.norms import normalization
 from hexqdq.import_.patterns.rule import Rule, apply_rules
+from hexqdq.import_.patterns.selections import gather, scatter
 from hexqdq.import_.patterns.softmax import log_softmax, softmax
 
 RULES: tuple[Rule, ...] = (
@@ -22,7 +25,10 @@ RULES: tuple[Rule, ...] = (
     hard_swish,
     hard_sigmoid,  # after hard_swish, which it is a part of
     normalization,
-    magnitude,
+    length,
+    nan_guard,
+    gather,
+    scatter,
     repeated,
     bound,  # last: parts that belong to nothing
     power,

@@ -9,8 +9,7 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from hexqdq.import_.patterns.moments import square_of
-from hexqdq.import_.patterns.reading import axes, dims, floats, integer, maker, operands, scalar
+from hexqdq.import_.patterns.reading import dims, floats, operands, scalar
 from hexqdq.import_.patterns.rule import Builder, Found
 
 
@@ -76,15 +75,3 @@ def _invertible(divisor: NDArray[Any]) -> bool:
     """Whether 1 over every element is a normal number."""
     tiny, huge = 2.0**-120, 2.0**120
     return bool(np.isfinite(divisor).all() and (np.abs(divisor) > tiny).all() and (np.abs(divisor) < huge).all())
-
-
-def magnitude(node: ir.Node) -> Found | None:
-    """The root of a sum of squares over axes as ReduceL2, which has no squares to store."""
-    total = maker(node.inputs[0], "ReduceSum") if node.op_type == "Sqrt" else None
-    if total is None:
-        return None
-    data, over, shape = square_of(total.inputs[0]), axes(total), dims(node.outputs[0])
-    if data is None or over is None or shape is None or dims(data) != dims(total.inputs[0]):
-        return None
-    keeps = bool(integer(total, "keepdims", 1))
-    return Found((total, node), lambda builder: builder.reduce("ReduceL2", data, over, keeps, shape))

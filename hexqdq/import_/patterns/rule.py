@@ -32,14 +32,15 @@ class Builder:
         inputs: Sequence[Operand],
         shape: Sequence[int],
         attributes: Mapping[str, float | int | str | Sequence[int]] | None = None,
-        dtype: ir.DataType = ir.DataType.FLOAT,
+        dtype: ir.DataType | None = ir.DataType.FLOAT,
     ) -> ir.Value:
         """One node more; arrays among its inputs become initializers."""
         name = self._free(f"{self.root.name}_{op_type.lower()}")
         values = [self._constant(i, name) if isinstance(i, np.ndarray) else i for i in inputs]
         node = ir.node(op_type, values, dict(attributes or {}), name=name)
         (output,) = node.outputs
-        output.name, output.type, output.shape = name, ir.TensorType(dtype), ir.Shape(tuple(shape))
+        output.name, output.shape = name, ir.Shape(tuple(shape))
+        output.type = ir.TensorType(dtype) if dtype is not None else None
         self.made.append(node)
         return output
 
