@@ -223,17 +223,24 @@ def compare(
     data: Annotated[str, typer.Option("--data", metavar="DATA", help="As --calib of quantize.")],
     input_shape: InputShapes = None,
     good: Annotated[float, typer.Option(help="SQNR in dB below which a tensor is bad.")] = 20.0,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots, too.")] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare a float model with its QDQ form, tensor by tensor; the first bad one is at the top."""
-    from hexqdq.app.compare import compare as compare_models
+    from hexqdq.app.compare import comparison, page
 
+    if html is not None:
+        page.require_packages()
     with _progress(quiet or as_json) as progress:
-        comparison = compare_models(
-            exact, quantized, data, input_shapes=_shapes(input_shape), good=good, progress=progress
+        shapes, pictured = _shapes(input_shape), html is not None
+        found = comparison.compare(
+            exact, quantized, data, input_shapes=shapes, good=good, with_histograms=pictured, progress=progress
         )
-    _show(comparison.to_json(), comparison.tables(), comparison.to_text(), as_json, quiet)
+    if html is not None:
+        page.write_page(found, exact, quantized, html)
+    done = f"{found.to_text()}\nwrote {html}" if html is not None else found.to_text()
+    _show(found.to_json(), found.tables(), done, as_json, quiet)
 
 
 @app.command()

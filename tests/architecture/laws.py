@@ -21,6 +21,8 @@ PACKAGE_HOMES: dict[str, tuple[str, ...]] = {
     "onnx_ir": ("opsets", "passes", "import_", "quantize", "partition", "driver", "app"),
     "onnx": ("import_", "quantize", "partition", "context", "driver", "app"),
     "typer": ("cli",),
+    "jinja2": ("app",),
+    "matplotlib": ("app",),
     "torch": (),
     "sklearn": (),
     "tosa": (),

@@ -11,12 +11,13 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from hexqdq.app.compare import Comparison, compare
+from hexqdq.app.compare.comparison import Comparison, compare, level
 from hexqdq.errors import ModelError
 from hexqdq.import_.pipeline import import_model
 from hexqdq.quantize.pipeline import quantize
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.quantize.writing.save import save
+from hexqdq.report import plain_lines
 from tests.import_.models import outputs
 from tests.quantize.graphs import model, samples
 
@@ -65,8 +66,10 @@ def test_wide_range_is_named(tmp_path: Path) -> None:
     comparison = compared(tmp_path, {"r": (0.0, 2000.0)})
     assert comparison.ranked()[0].tensor == "r"
     assert comparison.to_json()["first_bad"] == "r"
-    assert "first bad tensor: r (Relu); its range [0, " in comparison.to_text()
-    assert "too wide for its steps" in comparison.to_text()
+    said = (
+        "first bad tensor: r (Relu); its error is introduced here: its range [0, 2000] is too wide: its values lie in"
+    )
+    assert said in comparison.to_text()
 
 
 def test_narrow_range_is_named(tmp_path: Path) -> None:
@@ -85,13 +88,74 @@ def test_broken_weights_are_named(tmp_path: Path) -> None:
     feeds = samples(import_model(tmp_path / "float.onnx"))
     comparison = compare(tmp_path / "float.onnx", tmp_path / "qdq.onnx", feeds)
     assert "first bad tensor: a (Conv)" in comparison.to_text()
-    assert "the error comes from its weights and inputs" in comparison.to_text()
+    assert "introduced here: its encoding is good enough, so it comes from weights, bias" in comparison.to_text()
 
 
 def test_json_is_json(tmp_path: Path) -> None:
     data = json.loads(json.dumps(compared(tmp_path, {"r": (0.0, 2000.0)}, good=15).to_json(), allow_nan=False))
     assert data["good"] == 15 and len(data["tensors"]) == 5
     assert data["tensors"][0]["tensor"] == "r"
+
+
+def test_what_a_tensor_inherits_is_told_from_what_it_introduces(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, {"r": (0.0, 300.0)})
+    by_name = {entry.tensor: entry for entry in comparison.measures}
+    broken, after, before = by_name["r"], by_name["s"], by_name["a"]
+    assert before.introduced is not None and broken.introduced is not None and after.inherited is not None
+    assert broken.introduced < 20 < 30 < level(broken.inherited)
+    assert after.inherited < level(after.introduced) - 10
+    assert "introduced here" in comparison.cause(broken)
+    assert "inherited from its inputs; most is introduced at r (Relu, " in comparison.cause(by_name["y"])
+    assert comparison.to_blame()[0].tensor == "r"
+
+
+def test_inherited_and_introduced_are_their_definitions(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, {})
+    entry = next(entry for entry in comparison.measures if entry.tensor == "y")
+    feeds = samples(import_model(tmp_path / "float.onnx"))
+    exact, rough = (watched(onnx.load(tmp_path / name), feeds) for name in ("float.onnx", "qdq.onnx"))
+    forced = rough["r_dequantized"] * rough["s_dequantized"]
+    signal = (exact["y"] ** 2).sum()
+    inherited = 10 * np.log10(signal / ((exact["y"] - forced) ** 2).sum())
+    introduced = 10 * np.log10(signal / ((rough["y"] - forced) ** 2).sum())
+    assert entry.inherited == pytest.approx(inherited, abs=1e-3)
+    assert entry.introduced == pytest.approx(introduced, abs=1e-3)
+
+
+def watched(proto: onnx.ModelProto, feeds: list[dict[str, Array]]) -> dict[str, Array]:
+    """Every float value over all samples, in float64."""
+    inferred = onnx.shape_inference.infer_shapes(proto)
+    listed = {value.name for value in inferred.graph.output}
+    floats = [v for v in inferred.graph.value_info if v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT]
+    inferred.graph.output.extend(value for value in floats if value.name not in listed)
+    found = [outputs(inferred, feed) for feed in feeds]
+    names = [value.name for value in inferred.graph.output]
+    return {name: np.stack([run[place] for run in found]).astype(np.float64) for place, name in enumerate(names)}
+
+
+def test_a_value_of_two_encodings_names_both(tmp_path: Path) -> None:
+    compared(tmp_path, {})
+    imported = import_model(tmp_path / "float.onnx")
+    qdq = onnx.load(tmp_path / "qdq.onnx")
+    scale, zero_point = np.float32(1e-4), np.uint16(0)
+    qdq.graph.initializer.append(onnx.numpy_helper.from_array(np.array(scale), "fine_scale"))
+    qdq.graph.initializer.append(onnx.numpy_helper.from_array(np.array(zero_point), "fine_zero"))
+    made = [
+        onnx.helper.make_node("QuantizeLinear", ["r_dequantized", "fine_scale", "fine_zero"], ["fine_q"], "fine_q"),
+        onnx.helper.make_node("DequantizeLinear", ["fine_q", "fine_scale", "fine_zero"], ["fine"], "fine"),
+    ]
+    (mul,) = (node for node in qdq.graph.node if node.op_type == "Mul")
+    place = list(qdq.graph.node).index(mul)
+    mul.input[list(mul.input).index("r_dequantized")] = "fine"
+    for node in reversed(made):
+        qdq.graph.node.insert(place, node)
+    qdq.opset_import[0].version = 21
+    onnx.save(qdq, tmp_path / "qdq.onnx")
+    comparison = compare(tmp_path / "float.onnx", tmp_path / "qdq.onnx", samples(imported))
+    types = {entry.tensor: entry.types for entry in comparison.measures}
+    assert types["r"] == ("u8", "u16") and types["y"] == ("u8",) and types["a"] == ()
+    assert "r       Relu     u8 u16" in "\n".join(plain_lines(comparison.tables()[0]))
+    assert comparison.bad == ()
 
 
 def test_strangers_are_refused(tmp_path: Path) -> None:

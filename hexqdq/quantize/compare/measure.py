@@ -1,4 +1,4 @@
-"""Compares a float model with its quantized form, tensor by tensor."""
+"""Measures a float model against its quantized form, tensor by tensor."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import onnx_ir as ir
 from numpy.typing import NDArray
 
 from hexqdq import numerics
-from hexqdq.errors import ModelError
 from hexqdq.import_.product import ImportedModel
-from hexqdq.qtypes import QType, QuantParams
+from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.calibration.calibrate import Progress, Runner, Sample, counted
-from hexqdq.quantize.planning.graph import constant, is_float
+from hexqdq.quantize.compare.forced import forced
+from hexqdq.quantize.compare.places import Place, places
 
 Array = NDArray[Any]
 Reals = NDArray[np.float64]
@@ -28,15 +27,20 @@ _CHUNK = 1 << 15
 class TensorMeasure:
     """How far a tensor of the quantized model is from the float model's, over all samples.
 
-    ``sqnr`` is the power of the float values over that of the error, in dB, None where they are equal;
-    ``own`` that of the tensor's encoding alone, on the float model's values. ``saturated`` is the share
-    of float values that the encoding cannot reach; both are None where the tensor has none.
-    ``worst_channel`` is the channel of least SQNR, counted along ``axis``.
+    ``sqnr`` is the power of the float values over that of the error, in dB, None where they are equal.
+    ``inherited`` is the same for the error that the float op makes of its quantized inputs,
+    ``introduced`` for what the quantized op adds to it, ``own`` for the tensor's encoding alone, on the
+    float model's values. ``saturated`` is the share of float values that the encoding cannot reach;
+    ``own``, ``saturated`` and ``reach``, the encoding's range, are None where the tensor has none.
+    ``types`` are the types that it is stored in and converted to. ``worst_channel`` is the channel of
+    least SQNR, counted along ``axis``. ``inputs`` are the computed values that its maker reads.
     """
 
     tensor: str
     op_type: str
     sqnr: float | None
+    introduced: float | None
+    inherited: float | None
     own: float | None
     cosine: float
     saturated: float | None
@@ -45,17 +49,10 @@ class TensorMeasure:
     worst_channel_sqnr: float | None
     low: float
     high: float
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A value of the float model, what reads like it in the quantized one, and its encoding there."""
-
-    name: str
-    op_type: str
-    axis: int
-    quantized: str
-    params: QuantParams | None
+    reach: tuple[float, float] | None
+    types: tuple[str, ...]
+    inputs: tuple[str, ...]
+    is_output: bool
 
 
 def measure(
@@ -66,67 +63,33 @@ def measure(
     Streams: memory holds the activations of one sample. Raises ModelError where they have none in
     common, and CalibrationError where a sample does not fit.
     """
-    places = _places(exact, quantized)
-    floats = Runner(exact.model, [place.name for place in places])
-    others = Runner(quantized.model, list(dict.fromkeys(place.quantized for place in places)))
-    sums = {place.name: _Sums(place) for place in places}
+    sums = {place.name: _Sums(place) for place in places(exact, quantized)}
+    runs = _Runs(exact, quantized, [entry.place for entry in sums.values()])
     for index, sample in enumerate(counted(samples, progress)):
-        found = dict(others(sample, index))
-        for name, values in floats(sample, index):
-            sums[name].add(values, found[sums[name].place.quantized])
+        for name, values, inherited, found in runs(sample, index):
+            sums[name].add(values, inherited, found)
     return tuple(entry.measure() for entry in sums.values())
 
 
-def _places(exact: ImportedModel, quantized: ImportedModel) -> list[_Place]:
-    values = {str(value.name): value for value in _values(quantized.model.graph)}
-    places = []
-    for value in _values(exact.model.graph):
-        twin = values.get(str(value.name))
-        if twin is None or not is_float(value) or not is_float(twin):
-            continue
-        read, params = _encoded(twin)
-        shape, producer = value.shape, value.producer()
-        assert shape is not None
-        if shape != read.shape:
-            raise ModelError(quantized.source, f"computes {value.name!r} as {read.shape}; expected {shape}")
-        axis = 1 if len(shape) > 3 else max(len(shape) - 1, 0)
-        op_type = producer.op_type if producer is not None else "input"
-        places.append(_Place(str(value.name), op_type, axis, str(read.name), params))
-    if not any(place.params for place in places):
-        hint = "compare a float model with the QDQ model that was made from it"
-        raise ModelError(quantized.source, f"has no quantized tensor in common with {exact.source}", hint)
-    return places
+class _Runs:
+    """Float, forced and quantized model side by side."""
 
+    def __init__(self, exact: ImportedModel, quantized: ImportedModel, compared: list[Place]) -> None:
+        self._places = {place.name: place for place in compared}
+        self._floats = Runner(exact.model, list(self._places))
+        self._others = Runner(quantized.model, list(dict.fromkeys(place.quantized for place in compared)))
+        self._forced = forced(exact.model, self._places)
+        self._inherited = Runner(self._forced.model, list(self._forced.results.values()))
 
-def _values(graph: ir.Graph) -> Iterator[ir.Value]:
-    yield from graph.inputs
-    for node in graph:
-        yield from node.outputs
-
-
-def _encoded(value: ir.Value) -> tuple[ir.Value, QuantParams | None]:
-    """What follows a value's Q and DQ, with their parameters; the value itself where it has none.
-
-    A graph output is what its DQ gives.
-    """
-    producer = value.producer()
-    if producer is not None and producer.op_type == "DequantizeLinear":
-        return value, _params(producer)
-    for use in value.uses():
-        if use.node.op_type == "QuantizeLinear" and use.idx == 0:
-            for following in use.node.outputs[0].uses():
-                if following.node.op_type == "DequantizeLinear":
-                    return following.node.outputs[0], _params(following.node)
-    return value, None
-
-
-def _params(node: ir.Node) -> QuantParams | None:
-    """The parameters of a DQ of one scale."""
-    scale = constant(node.inputs[1])
-    zero_point = constant(node.inputs[2]) if len(node.inputs) > 2 else np.zeros(1, np.uint8)
-    if scale is None or zero_point is None or scale.size != 1:
-        return None
-    return QuantParams.per_tensor(QType.from_numpy(zero_point.dtype), float(scale.item()), int(zero_point.item()))
+    def __call__(self, sample: Sample, index: int) -> Iterator[tuple[str, Array, Array, Array]]:
+        """Each place's name with its float values, those of quantized inputs, and the quantized ones."""
+        others = dict(self._others(sample, index))
+        read = {name: others[place.quantized] for name, place in self._places.items()}
+        feeds = {name: read[name] if name in read else sample[name] for name in self._forced.fed}
+        inherited = dict(self._inherited(feeds, index))
+        for name, values in self._floats(sample, index):
+            result = self._forced.results.get(name)
+            yield name, values, inherited[result] if result is not None else values, read[name]
 
 
 def _powers(left: Array, right: Array) -> Reals:
@@ -137,18 +100,20 @@ def _powers(left: Array, right: Array) -> Reals:
 class _Sums:
     """The powers of a tensor's values and errors by channel, summed over the samples."""
 
-    def __init__(self, place: _Place) -> None:
+    def __init__(self, place: Place) -> None:
         self.place = place
         self.signal: Any = 0.0
         self.error: Any = 0.0
-        self.own = self.dot = self.other = 0.0
+        self.own = self.dot = self.other = self.inherited = self.introduced = 0.0
         self.saturated = self.count = 0
         self.low, self.high = math.inf, -math.inf
 
-    def add(self, exact: Array, quantized: Array) -> None:
-        x, y = self._by_channel(exact), self._by_channel(quantized)
+    def add(self, exact: Array, inherited: Array, quantized: Array) -> None:
+        x, y, z = (self._by_channel(values) for values in (exact, quantized, inherited))
         self.signal = self.signal + _powers(x, x)
         self.error = self.error + _powers(x - y, x - y)
+        self.inherited += float(_powers(x - z, x - z).sum())
+        self.introduced += float(_powers(y - z, y - z).sum())
         self.dot += float(_powers(x, y).sum())
         self.other += float(_powers(y, y).sum())
         self.count += x.size
@@ -173,22 +138,34 @@ class _Sums:
     def measure(self) -> TensorMeasure:
         place, signal, error = self.place, self.signal, self.error
         total = float(signal.sum())
-        encoded = place.params is not None
         norm = math.sqrt(total * self.other)
         worst, worst_sqnr = _worst(signal, error)
         return TensorMeasure(
             tensor=place.name,
             op_type=place.op_type,
             sqnr=_decibels(total, float(error.sum())),
-            own=_decibels(total, self.own) if encoded else None,
+            introduced=_decibels(total, self.introduced),
+            inherited=_decibels(total, self.inherited),
+            own=_decibels(total, self.own) if place.params is not None else None,
             cosine=self.dot / norm if norm else float(total == self.other),
-            saturated=self.saturated / max(self.count, 1) if encoded else None,
+            saturated=self.saturated / max(self.count, 1) if place.params is not None else None,
             axis=place.axis,
             worst_channel=worst,
             worst_channel_sqnr=worst_sqnr,
             low=self.low,
             high=self.high,
+            reach=reach_of(place.params) if place.params is not None else None,
+            types=place.types,
+            inputs=place.inputs,
+            is_output=place.is_output,
         )
+
+
+def reach_of(params: QuantParams) -> tuple[float, float]:
+    """The least and the greatest value of an encoding of one scale."""
+    ends = np.array([params.dtype.low, params.dtype.high], params.dtype.numpy)
+    low, high = numerics.dequantize(ends, params)
+    return float(low), float(high)
 
 
 def _decibels(signal: float, error: float) -> float | None:

@@ -1,0 +1,1 @@
+"""A float model against its quantized form, tensor by tensor."""
