@@ -41,7 +41,11 @@ CONSTANTS: dict[str, Array] = {
     "flat": np.array([2, 8], np.int64),
     "ones3": np.array([1, 1, 1], np.int64),
     "same": np.array([2, 6, 8], np.int64),
-    "perhaps": np.array([3, 2, 6, 8], np.int64),
+    "groups": np.array([2, 3, -1], np.int64),
+    "rows_as_groups": np.array([4, 3, -1], np.int64),
+    "ones": np.ones(3, np.float32),
+    "zeros": np.zeros(3, np.float32),
+    "twos": np.full(3, 2, np.float32),
 }
 
 
@@ -144,6 +148,17 @@ JOINED: dict[str, tuple[str, list[str]]] = {
         ["Transpose", "LayerNormalization", "Transpose"],
     ),
     "instance_norm": (f"{VARIANCE} n = Div(d, s) m = Mul(n, gc) y = Add(m, bc)", ["InstanceNormalization"]),
+    "group_norm": (
+        """r = Reshape(x, groups) n = InstanceNormalization(r, ones, zeros) s = Reshape(n, same) m = Mul(s, gc)
+        y = Add(m, bc)""",
+        ["GroupNormalization"],
+    ),
+    "group_norm_of_parts": (
+        """r = Reshape(x, groups) mean = ReduceMean <axes = [2]> (r) d = Sub(r, mean) sq = Mul(d, d)
+        v = ReduceMean <axes = [-1]> (sq) ve = Add(v, e) s = Sqrt(ve) n = Div(d, s) t = Reshape(n, same)
+        y = Mul(t, gc)""",
+        ["GroupNormalization"],
+    ),
     "rms_norm": (f"{SQUARES} r = Div(one, s) n = Mul(x, r) y = Mul(g, n)", ["RMSNormalization"]),
     "rms_norm_divided": (f"{SQUARES} n = Div(x, s) y = Mul(n, g)", ["RMSNormalization"]),
     "rms_norm_power": (
@@ -240,6 +255,12 @@ LEFT: dict[str, str] = {
         d = Sub(x, mean) y = Div(d, s)""",
     "rms_norm_of_another_value": f"{SQUARES} z = Relu(x) y = Div(z, s)",
     "rms_norm_multiplied": f"{SQUARES} y = Mul(x, s)",
+    "group_norm_with_scales_inside": """r = Reshape(x, groups) n = InstanceNormalization(r, twos, zeros)
+        s = Reshape(n, same) m = Mul(s, gc) y = Add(m, bc)""",
+    "group_norm_across_samples": """r = Reshape(x, rows_as_groups) n = InstanceNormalization(r, ones, zeros)
+        s = Reshape(n, same) m = Mul(s, gc) y = Add(m, bc)""",
+    "group_norm_scaled_by_place": """r = Reshape(x, groups) n = InstanceNormalization(r, ones, zeros)
+        s = Reshape(n, same) m = Mul(s, g) y = Add(m, bc)""",
     "softmax_of_two_axes": """t = ReduceMax <axes = [1, 2]> (x) d = Sub(x, t) p = Exp(d)
         ax = Constant <value_ints = [1, 2]> () u = ReduceSum(p, ax) y = Div(p, u)""",
     "softmax_of_another_sum": "p = Exp(x) z = Relu(p) u = ReduceSum(z, last) y = Div(p, u)",
@@ -290,7 +311,15 @@ def test_parts_are_joined(name: str) -> None:
 def test_what_only_looks_like_it_stays(name: str) -> None:
     proto = model(LEFT[name])
     imported = import_model(proto).model
-    joined = {"Gelu", "HardSwish", "HardSigmoid", "LayerNormalization", "RMSNormalization", "Softmax"}
+    joined = {
+        "Gelu",
+        "HardSwish",
+        "HardSigmoid",
+        "LayerNormalization",
+        "RMSNormalization",
+        "GroupNormalization",
+        "Softmax",
+    }
     assert not joined & (set(types_of(imported)) - {node.op_type for node in proto.graph.node})
     if name in LEFT_AS_THEY_ARE:
         assert types_of(imported) == [node.op_type for node in proto.graph.node]

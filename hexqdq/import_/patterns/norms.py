@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +10,11 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from hexqdq.import_.patterns.moments import Axes, deviation, inverse, is_variance, kept, mean, square_of
-from hexqdq.import_.patterns.reading import between, dims, floats, operands, unviewed
+from hexqdq.import_.patterns.reading import between, dims, floats, integer, maker, number, operands, unviewed
 from hexqdq.import_.patterns.rule import Builder, Found, Operand
 
 RMS_OPSET = 23
+GROUP_OPSET = 21
 Array = NDArray[np.float32]
 
 
@@ -173,3 +174,55 @@ def _per_channel(norm: Norm, shape: tuple[int, ...]) -> Callable[[Builder], ir.V
         return builder.op("InstanceNormalization", [norm.data, scale, shift], shape, {"epsilon": norm.epsilon})
 
     return build
+
+
+def group_normalization(node: ir.Node) -> Found | None:
+    """Channels seen as groups, normalized, seen as before, scaled, shifted (Wu, He 2018, "Group Normalization")."""
+    for body, shift in _bodies(node):
+        for shown, scale in _scaled(body):
+            data, inner = _grouped(shown)
+            shape = dims(data)
+            factors = _full(scale, shape, (1,)) if shape is not None else None
+            shifts = _full(np.zeros(1, np.float32) if shift is None else shift, shape, (1,)) if shape else None
+            if data is None or inner is None or factors is None or shifts is None or dims(node.outputs[0]) != shape:
+                continue
+            attributes = {"num_groups": (dims(inner.inputs[0]) or ())[1], "epsilon": number(inner, "epsilon", 1e-5)}
+            inputs = (data, factors, shifts)
+            return Found(between(node, (data,)), _group(inputs, shape or (), attributes), GROUP_OPSET)
+    return None
+
+
+def _group(
+    inputs: Sequence[Operand], shape: tuple[int, ...], attributes: dict[str, float | int]
+) -> Callable[[Builder], ir.Value]:
+    return lambda builder: builder.op("GroupNormalization", inputs, shape, attributes)
+
+
+def _scaled(body: ir.Value) -> Iterator[tuple[ir.Value, Array]]:
+    node = maker(body, "Mul")
+    if node is not None:
+        for shown, constant in operands(node):
+            scale = floats(constant)
+            if scale is not None:
+                yield shown, scale
+
+
+def _grouped(shown: ir.Value) -> tuple[ir.Value | None, ir.Node | None]:
+    """The data [batch, channels, ...] whose groups [batch, groups, rest] a norm without scale and shift sees."""
+    behind = maker(shown, "Reshape")
+    inner = maker(behind.inputs[0], "InstanceNormalization", "LayerNormalization") if behind is not None else None
+    first = maker(inner.inputs[0], "Reshape") if inner is not None else None
+    data = first.inputs[0] if first is not None else None
+    whole, groups = dims(data), dims(first.outputs[0]) if first is not None else None
+    if inner is None or whole is None or groups is None or whole != dims(shown) or len(groups) != 3:
+        return None, None
+    fits = groups[0] == whole[0] and len(whole) > 2 and whole[1] % groups[1] == 0
+    last = inner.op_type == "InstanceNormalization" or integer(inner, "axis", -1) in (-1, 2)
+    return (data, inner) if fits and last and _is_bare(inner) else (None, None)
+
+
+def _is_bare(norm: ir.Node) -> bool:
+    """Whether scales are 1 and shifts 0."""
+    held = [floats(value) for value in norm.inputs[1:]]
+    wanted = zip(held, (1.0, 0.0), strict=False)
+    return all(values is not None and bool((values == number).all()) for values, number in wanted)

@@ -37,7 +37,7 @@ def gather(node: ir.Node) -> Found | None:
     """Slices of the data for runs of evenly spaced indices; a single index drops the axis."""
     data, indices = (node.inputs[0], array(node.inputs[1])) if node.op_type == "Gather" else (None, None)
     shape, result = dims(data), dims(node.outputs[0])
-    if data is None or indices is None or shape is None or result is None or array(data) is not None:
+    if data is None or indices is None or shape is None or result is None or data.is_initializer():
         return None
     axis = integer(node, "axis", 0) % len(shape)
     runs = _runs((indices.reshape(-1) % shape[axis]).tolist()) if indices.size else []
@@ -105,7 +105,7 @@ def scatter(node: ir.Node) -> Found | None:
     if data is None or updates is None or indices is None or shape is None or _is_dequantized(data):
         return None
     block = _block(indices)
-    if block is None or array(data) is not None or dims(updates) != _sizes(block, shape):
+    if block is None or data.is_initializer() or dims(updates) != _sizes(block, shape):
         return None
     partial = [axis for axis, run in enumerate(block) if run.count != shape[axis]]
     if len(partial) > 2:
