@@ -12,6 +12,7 @@ from hexqdq.import_.passes.affine import fold_affine
 from hexqdq.import_.passes.constants import lift_constants, remove_dead
 from hexqdq.import_.passes.fills import name_pad_fills
 from hexqdq.import_.passes.fold import fold_constants
+from hexqdq.import_.passes.forward import fold_forward
 from hexqdq.import_.passes.identities import name_outputs, remove_identities
 from hexqdq.import_.passes.infer import infer_shapes
 from hexqdq.import_.passes.inline import inline_functions
@@ -50,6 +51,7 @@ CANONICAL = (
     Pass("pads", "needs static shapes", resolve_auto_pad),
     Pass("parts", "needs static shapes; before affine, which would take the last part for its own", join_parts),
     Pass("affine", "after identities, which may stand between a contraction and its normalization", fold_affine),
+    Pass("forward", "what affine could not fold backwards", fold_forward),
     Pass("fills", "needs types", name_pad_fills),
     Pass("outputs", "after folding, which may leave a constant as an output", name_outputs),
     Pass("dead", "what folding left behind", remove_dead),

@@ -193,6 +193,7 @@ JOINED: dict[str, tuple[str, list[str]]] = {
         "a = Div(x, three) q = Add(a, seven) r = Div(one, q) y = Div(r, g)",
         ["Mul", "Add", "Reciprocal", "Mul"],
     ),
+    "twice": ("a = Mul(x, three) c = Div(a, g) d = Add(c, half) r = Add(b, d) y = Relu(r)", ["Mul", "Add", "Relu"]),
     "bounds": ("a = Max(x, half) c = Min(one, a) d = Add(c, x) y = Max(d, zero)", ["Clip", "Clip", "Add", "Relu"]),
     "nothing": (
         """a = Mul(x, one) c = Add(zero, a) d = Min(c, infinity) f = Expand(d, ones3)

@@ -56,7 +56,7 @@ def _affine(node: ir.Node) -> Affine | None:
         return _batch_norm(node)
     if node.op_type in ("Add", "Mul"):
         for data, other in (node.inputs, node.inputs[::-1]):
-            values = _per_channel(data, constant(other), node.outputs[0])
+            values = per_channel(data, constant(other), node.outputs[0])
             if data is not None and values is not None:
                 one, none = np.ones_like(values), np.zeros_like(values)
                 return Affine(data, one, values) if node.op_type == "Add" else Affine(data, values, none)
@@ -77,7 +77,7 @@ def _batch_norm(node: ir.Node) -> Affine | None:
     return Affine(data, factor, bias - mean * factor)
 
 
-def _per_channel(data: ir.Value | None, values: NDArray[Any] | None, result: ir.Value) -> Floats | None:
+def per_channel(data: ir.Value | None, values: NDArray[Any] | None, result: ir.Value) -> Floats | None:
     """A constant operand as one value per channel (axis 1) of the data, None where it is not that."""
     if data is None or values is None or data.shape is None or data.shape != result.shape or len(data.shape) < 2:
         return None
@@ -112,8 +112,8 @@ def _fold(graph: ir.Graph, producer: ir.Node, node: ir.Node, affine: Affine) -> 
     shift = start * affine.factor + affine.shift
     folded = _scaled(producer, weights.astype(np.float64), affine.factor)
     producer.resize_inputs(3)
-    producer.replace_input_with(1, _initializer(graph, f"{producer.name}_folded_weight", folded))
-    producer.replace_input_with(2, _initializer(graph, f"{producer.name}_folded_bias", shift))
+    producer.replace_input_with(1, add_initializer(graph, f"{producer.name}_folded_weight", folded))
+    producer.replace_input_with(2, add_initializer(graph, f"{producer.name}_folded_bias", shift))
     _take_over(graph, node, producer.outputs[0])
 
 
@@ -144,13 +144,13 @@ def _write_alone(graph: ir.Graph, node: ir.Node, affine: Affine) -> None:
     """A depthwise 1x1 Conv; on rows of features a Mul and an Add."""
     output, shape = node.outputs[0], affine.data.shape
     assert shape is not None
-    shift = _initializer(graph, f"{node.name}_shift", affine.shift)
+    shift = add_initializer(graph, f"{node.name}_shift", affine.shift)
     if len(shape) > 2:
         kernel = affine.factor.reshape(-1, *(1,) * (len(shape) - 1))
-        weight = _initializer(graph, f"{node.name}_factor", kernel)
+        weight = add_initializer(graph, f"{node.name}_factor", kernel)
         made = [ir.node("Conv", [affine.data, weight, shift], {"group": len(kernel)}, name=str(node.name))]
     else:
-        factor = _initializer(graph, f"{node.name}_factor", affine.factor)
+        factor = add_initializer(graph, f"{node.name}_factor", affine.factor)
         made = [ir.node("Mul", [affine.data, factor], name=f"{node.name}_scaled")]
         made.append(ir.node("Add", [made[0].outputs[0], shift], name=str(node.name)))
         made[0].outputs[0].name = f"{output.name}_scaled"
@@ -160,7 +160,7 @@ def _write_alone(graph: ir.Graph, node: ir.Node, affine: Affine) -> None:
     _take_over(graph, node, made[-1].outputs[0])
 
 
-def _initializer(graph: ir.Graph, base: str, values: Floats) -> ir.Value:
+def add_initializer(graph: ir.Graph, base: str, values: Floats) -> ir.Value:
     name, number = base, 2
     while name in graph.initializers:
         name, number = f"{base}_{number}", number + 1

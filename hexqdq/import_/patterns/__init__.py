@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from hexqdq.import_.patterns.arithmetic import bound, power, quotient
+from hexqdq.import_.patterns.arithmetic import bound, power, quotient, twice
 from hexqdq.import_.patterns.gelu import gelu
 from hexqdq.import_.patterns.guards import nan_guard
 from hexqdq.import_.patterns.hard import hard_sigmoid, hard_swish
@@ -34,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     bound,  # last: parts that belong to nothing
     power,
     quotient,
+    twice,  # after quotient, which makes products
 )
 
 

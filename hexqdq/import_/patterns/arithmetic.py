@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from hexqdq.import_.patterns.reading import dims, floats, operands, scalar
+from hexqdq.import_.patterns.reading import dims, floats, maker, operands, scalar
 from hexqdq.import_.patterns.rule import Builder, Found
 
 
@@ -75,3 +75,24 @@ def _invertible(divisor: NDArray[Any]) -> bool:
     """Whether 1 over every element is a normal number."""
     tiny, huge = 2.0**-120, 2.0**120
     return bool(np.isfinite(divisor).all() and (np.abs(divisor) > tiny).all() and (np.abs(divisor) < huge).all())
+
+
+def twice(node: ir.Node) -> Found | None:
+    """A constant added to, or multiplied with, what has another one added or multiplied already."""
+    if node.op_type not in ("Add", "Mul"):
+        return None
+    for inner, constant in operands(node):
+        before, outer = maker(inner, node.op_type), floats(constant)
+        if before is None or outer is None or len(inner.uses()) != 1 or inner.is_graph_output():
+            continue
+        for data, held in operands(before):
+            first, shape = floats(held), dims(node.outputs[0])
+            if first is not None and shape is not None and shape == dims(data):
+                return _once(node, before, data, first + outer if node.op_type == "Add" else first * outer)
+    return None
+
+
+def _once(node: ir.Node, before: ir.Node, data: ir.Value, values: NDArray[Any]) -> Found:
+    shape = dims(node.outputs[0]) or ()
+    made = np.asarray(values, np.float32)
+    return Found((before, node), lambda builder: builder.op(node.op_type, [data, made], shape))
