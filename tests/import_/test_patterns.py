@@ -43,6 +43,7 @@ CONSTANTS: dict[str, Array] = {
     "same": np.array([2, 6, 8], np.int64),
     "groups": np.array([2, 3, -1], np.int64),
     "rows_as_groups": np.array([4, 3, -1], np.int64),
+    "plane": _normal(6, 8, seed=7),
     "ones": np.ones(3, np.float32),
     "zeros": np.zeros(3, np.float32),
     "twos": np.full(3, 2, np.float32),
@@ -138,6 +139,14 @@ JOINED: dict[str, tuple[str, list[str]]] = {
     "layer_norm_two_axes": (
         """mean = ReduceMean <axes = [1, 2]> (x) d = Sub(x, mean) sq = Mul(d, d)
         v = ReduceMean <axes = [-1, -2]> (sq) ve = Add(v, e) s = Sqrt(ve) n = Div(d, s) m = Mul(n, gc) y = Add(m, g)""",
+        ["Reshape", "LayerNormalization", "Reshape"],
+    ),
+    "layer_norm_native_of_two_axes": (
+        "r = Relu(x) n = LayerNormalization <axis = 1> (r, plane, plane) y = Abs(n)",
+        ["Relu", "Reshape", "LayerNormalization", "Reshape", "Abs"],
+    ),
+    "layer_norm_by_moments": (
+        f"{VARIANCE} r = Reciprocal(s) f = Mul(r, g) a = Mul(x, f) k = Mul(f, mean) o = Sub(b, k) y = Add(a, o)",
         ["LayerNormalization"],
     ),
     "layer_norm_of_moments": (
@@ -254,6 +263,10 @@ LEFT: dict[str, str] = {
     "layer_norm_of_another_mean_square": """q = Mul(x, x) mean = ReduceMean <axes = [-1]> (x)
         mq = ReduceMean <axes = [1, 2]> (q) mm = Mul(mean, mean) v = Sub(mq, mm) ve = Add(v, one) s = Sqrt(ve)
         d = Sub(x, mean) y = Div(d, s)""",
+    "layer_norm_by_other_moments": f"""{VARIANCE} r = Reciprocal(s) f = Mul(r, g) a = Mul(x, f)
+        m2 = ReduceMean <axes = [1, 2]> (x) k = Mul(m2, f) o = Sub(b, k) y = Add(a, o)""",
+    "layer_norm_by_another_factor": f"""{VARIANCE} r = Reciprocal(s) f = Mul(r, g) a = Mul(x, f)
+        k = Mul(mean, r) o = Sub(b, k) y = Add(a, o)""",
     "rms_norm_of_another_value": f"{SQUARES} z = Relu(x) y = Div(z, s)",
     "rms_norm_multiplied": f"{SQUARES} y = Mul(x, s)",
     "group_norm_with_scales_inside": """r = Reshape(x, groups) n = InstanceNormalization(r, twos, zeros)

@@ -11,7 +11,7 @@ from hexqdq.import_.patterns.hard import hard_sigmoid, hard_swish
 from hexqdq.import_.patterns.lengths import length
 from hexqdq.import_.patterns.moments import reduce_mean
 from hexqdq.import_.patterns.neutral import neutral, repeated
-from hexqdq.import_.patterns.norms import group_normalization, normalization
+from hexqdq.import_.patterns.norms import group_normalization, last_axis, normalization
 from hexqdq.import_.patterns.rule import Rule, apply_rules
 from hexqdq.import_.patterns.selections import gather, scatter
 from hexqdq.import_.patterns.softmax import log_softmax, softmax
@@ -25,6 +25,7 @@ RULES: tuple[Rule, ...] = (
     hard_swish,
     hard_sigmoid,  # after hard_swish, which it is a part of
     normalization,
+    last_axis,
     group_normalization,  # after normalization, which finds its inside
     length,
     nan_guard,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,14 +41,19 @@ def normalization(node: ir.Node) -> Found | None:
     equation 4) and ``x / sqrt(mean(x^2) + e) * scale`` (Zhang, Sennrich 2019, "Root Mean Square Layer
     Normalization", equation 4).
     """
-    for body, shift in _bodies(node):
-        for value in _parts(body):
-            norm = _norm(body, value, shift)
-            if norm is not None:
-                write = _written(norm, dims(node.outputs[0]))
-                opset = 17 if norm.centred else RMS_OPSET
-                return Found(between(node, (norm.data,)), write, opset) if write is not None else None
+    for norm in _norms(node):
+        write = _written(norm, dims(node.outputs[0]))
+        opset = 17 if norm.centred else RMS_OPSET
+        return Found(between(node, (norm.data,)), write, opset) if write is not None else None
     return None
+
+
+def _norms(node: ir.Node) -> Iterator[Norm]:
+    for body, shift in _bodies(node):
+        found = (_norm(body, value, shift) for value in _parts(body))
+        yield from (norm for norm in found if norm is not None)
+    if node.op_type == "Add":
+        yield from _of_moments(node)
 
 
 def _bodies(node: ir.Node) -> Iterator[tuple[ir.Value, Array | None]]:
@@ -78,17 +84,43 @@ def _norm(body: ir.Value, value: ir.Value, shift: Array | None) -> Norm | None:
     if found is None:
         return None
     for data, over, centred in _sources(body, found.inner):
-        factors = _product(body, data, value, divides=found.divides)
+        factors = _product(body, {data: False, value: found.divides})
         source = deviation(data) if centred else (data, over)
         shape = dims(data)
         if factors is None or source is None or shape is None or dims(value) != kept(shape, over):
             continue
-        scale = np.ones((1,) * len(shape), np.float32)
-        for factor in factors:
-            scale = scale * factor
+        scale = _multiplied(factors, len(shape))
         if scale.ndim == len(shape):
-            return Norm(source[0], over, found.epsilon, centred, scale.astype(np.float32), shift)
+            return Norm(source[0], over, found.epsilon, centred, scale, shift)
     return None
+
+
+def _multiplied(factors: Sequence[Array], rank: int) -> Array:
+    scale = np.ones((1,) * rank, np.float32)
+    for factor in factors:
+        scale = scale * factor
+    return scale.astype(np.float32)
+
+
+def _of_moments(node: ir.Node) -> Iterator[Norm]:
+    """``x * f + (shift - mean(x) * f)`` with ``f = scale / sqrt(var(x) + e)``."""
+    for scaled, rest in operands(node):
+        product, difference = maker(scaled, "Mul"), maker(rest, "Sub")
+        shift = floats(difference.inputs[0]) if difference is not None else None
+        moved = maker(difference.inputs[1], "Mul") if difference is not None else None
+        if product is None or moved is None or shift is None:
+            continue
+        for (data, factor), (middle, same) in itertools.product(operands(product), operands(moved)):
+            source, shape = mean(middle), dims(data)
+            if factor is not same or source is None or shape is None or source[0] is not data:
+                continue
+            for value in (factor, *_parts(factor)):
+                found = inverse(unviewed(value))
+                if found is None or found.divides or not is_variance(found.inner, data, source[1]):
+                    continue
+                factors = _product(factor, {value: False})
+                if factors is not None and dims(value) == dims(middle) == kept(shape, source[1]):
+                    yield Norm(data, source[1], found.epsilon, True, _multiplied(factors, len(shape)), shift)
 
 
 def _sources(body: ir.Value, inner: ir.Value) -> Iterator[tuple[ir.Value, Axes, bool]]:
@@ -103,15 +135,18 @@ def _sources(body: ir.Value, inner: ir.Value) -> Iterator[tuple[ir.Value, Axes, 
         yield data, squares[1], False
 
 
-def _product(body: ir.Value, data: ir.Value, inverted: ir.Value, *, divides: bool) -> list[Array] | None:
-    """The constants of ``data * inverted * constants``, None where the body is anything else."""
+def _product(body: ir.Value, symbols: Mapping[ir.Value, bool]) -> list[Array] | None:
+    """The constants of a product of every symbol once and of constants, None where the body is anything else.
+
+    Each symbol comes with whether it is a divisor.
+    """
     constants: list[Array] = []
     seen: list[ir.Value] = []
 
     def visit(value: ir.Value | None, *, divisor: bool) -> bool:
-        if value is data or value is inverted:
+        if value is not None and value in symbols:
             seen.append(value)
-            return divisor == (divides and value is inverted)
+            return divisor == symbols[value]
         values, node = floats(value), value.producer() if value is not None else None
         if values is not None:
             constants.append(np.asarray(1 / values if divisor else values))
@@ -121,7 +156,7 @@ def _product(body: ir.Value, data: ir.Value, inverted: ir.Value, *, divides: boo
         left, right = node.inputs
         return visit(left, divisor=divisor) and visit(right, divisor=divisor or node.op_type == "Div")
 
-    whole = visit(body, divisor=False) and len(seen) == 2 and set(seen) == {data, inverted}
+    whole = visit(body, divisor=False) and len(seen) == len(symbols) and set(seen) == set(symbols)
     return constants if whole else None
 
 
@@ -149,18 +184,39 @@ def _full(values: Array | None, shape: tuple[int, ...], over: Axes) -> Array | N
 
 
 def _over_axes(builder: Builder, norm: Norm, shape: tuple[int, ...], scale: Array, shift: Array | None) -> ir.Value:
-    """The norm along last axes, others being moved there and back."""
-    rank, count = len(shape), len(norm.axes)
-    order = [axis for axis in range(rank) if axis not in norm.axes] + list(norm.axes)
-    moves = order != list(range(rank))
+    """The norm along one last axis: others are moved there and back, several are seen as one."""
+    others = [axis for axis in range(len(shape)) if axis not in norm.axes]
+    order = [*others, *norm.axes]
     sizes = [shape[axis] for axis in order]
+    seen = [*(shape[axis] for axis in others), scale.size]
+    moves, views = order != sorted(order), len(norm.axes) > 1
     data = builder.op("Transpose", [norm.data], sizes, {"perm": order}) if moves else norm.data
-    attributes = {"axis": -count, "epsilon": norm.epsilon}
-    inputs: list[Operand] = [data, scale] if shift is None else [data, scale, shift]
-    result = builder.op("LayerNormalization" if norm.centred else "RMSNormalization", inputs, sizes, attributes)
+    data = builder.op("Reshape", [data, np.array(seen, np.int64)], seen) if views else data
+    inputs: list[Operand] = [data, *(values.reshape(-1) for values in (scale, shift) if values is not None)]
+    op_type = "LayerNormalization" if norm.centred else "RMSNormalization"
+    result = builder.op(op_type, inputs, seen, {"axis": -1, "epsilon": norm.epsilon})
+    result = builder.op("Reshape", [result, np.array(sizes, np.int64)], sizes) if views else result
     if not moves:
         return result
-    return builder.op("Transpose", [result], shape, {"perm": [order.index(axis) for axis in range(rank)]})
+    return builder.op("Transpose", [result], shape, {"perm": [order.index(axis) for axis in range(len(shape))]})
+
+
+def last_axis(node: ir.Node) -> Found | None:
+    """A norm over several last axes as one over one."""
+    shape, scale = dims(node.inputs[0]) if node.inputs else None, None
+    if node.op_type in ("LayerNormalization", "RMSNormalization") and len(node.inputs) > 1:
+        scale = floats(node.inputs[1])
+    data, given = node.inputs[0] if node.inputs else None, node.inputs[2] if len(node.inputs) > 2 else None
+    shift = floats(given)
+    if data is None or shape is None or scale is None or (given is not None and shift is None) or len(node.outputs) > 1:
+        return None
+    axis = integer(node, "axis", -1) % len(shape)
+    if axis == len(shape) - 1:
+        return None
+    centred = node.op_type == "LayerNormalization"
+    norm = Norm(data, tuple(range(axis, len(shape))), number(node, "epsilon", 1e-5), centred, scale, shift)
+    write = _written(norm, shape)
+    return Found((node,), write) if write is not None else None
 
 
 def _per_channel(norm: Norm, shape: tuple[int, ...]) -> Callable[[Builder], ir.Value] | None:
