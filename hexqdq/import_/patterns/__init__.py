@@ -6,11 +6,10 @@ import onnx_ir as ir
 
 from hexqdq.import_.patterns.arithmetic import bound, power, quotient, twice
 from hexqdq.import_.patterns.gelu import gelu
-from hexqdq.import_.patterns.guards import nan_guard
 from hexqdq.import_.patterns.hard import hard_sigmoid, hard_swish
 from hexqdq.import_.patterns.lengths import length
 from hexqdq.import_.patterns.moments import reduce_mean
-from hexqdq.import_.patterns.neutral import neutral, repeated
+from hexqdq.import_.patterns.neutral import nan_guard, neutral, repeated
 from hexqdq.import_.patterns.norms import group_normalization, last_axis, normalization
 from hexqdq.import_.patterns.rule import Rule, apply_rules
 from hexqdq.import_.patterns.selections import gather, scatter
