@@ -1,0 +1,143 @@
+"""``extra_options`` of onnxruntime.quantization: what each key asks for here, or what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hexqdq.errors import UsageError
+from hexqdq.quantize.observers.base import Range
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the options ask for besides the arguments.
+
+    ``method`` and ``percentile`` stand above those of the calibration method; ``symmetric`` ranges reach
+    as far down as up, ``restricted`` ones where they hold values below 0; a range spans
+    ``smallest_span`` at least; ``bounds`` are the ends of single tensors' ranges, None where free;
+    ``only_constant_weights`` leaves a MatMul of two activations float.
+    """
+
+    method: str | None = None
+    percentile: float | None = None
+    symmetric: bool = False
+    restricted: bool = False
+    smallest_span: float = 0.0
+    bounds: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    mirrored: frozenset[str] = frozenset()
+    only_constant_weights: bool = False
+
+    def ranges(self, found: Mapping[str, Range]) -> dict[str, Range]:
+        """The calibrated ranges as asked for; raises UsageError where a named tensor is not among them."""
+        for name in (*self.bounds, *self.mirrored):
+            if name not in found:
+                problem = f"names {name!r}, which is no activation that is quantized"
+                raise UsageError("extra option 'TensorQuantOverrides'", problem, "name tensors between nodes")
+        return {name: self._range(name, *ends) for name, ends in found.items()}
+
+    def _range(self, name: str, low: float, high: float) -> Range:
+        given_low, given_high = self.bounds.get(name, (None, None))
+        low, high = low if given_low is None else given_low, high if given_high is None else given_high
+        if self.symmetric or name in self.mirrored or (self.restricted and low < 0):
+            high = max(abs(low), abs(high))
+            low = -high
+        return low, max(high, low + self.smallest_span)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One key. Values in ``neutral`` ask for what hexqdq does anyway; others go to ``apply``, or are refused."""
+
+    neutral: tuple[Any, ...]
+    instead: str = ""
+    apply: Callable[[Request, Any], Request] | None = None
+
+
+def request_of(extra_options: Mapping[str, Any] | None) -> Request:
+    """What the options ask for; raises UsageError for an unknown key and for what is not done, by name."""
+    request = Request()
+    for name, value in (extra_options or {}).items():
+        subject = f"extra option {name!r}"
+        option = OPTIONS.get(name)
+        if option is None:
+            raise UsageError(subject, f"is unknown; expected one of {', '.join(OPTIONS)}", "correct or remove it")
+        if any(value is neutral or value == neutral for neutral in option.neutral):
+            continue
+        if option.apply is None:
+            raise UsageError(subject, f"is {value!r}, which is not supported", option.instead)
+        request = option.apply(request, value)
+    return request
+
+
+def _set(name: str) -> Callable[[Request, Any], Request]:
+    return lambda request, value: replace(request, **{name: value})
+
+
+def _percentile(request: Request, value: Any) -> Request:
+    return replace(request, percentile=_number("CalibPercentile", value))
+
+
+def _smallest_span(request: Request, value: Any) -> Request:
+    return replace(request, smallest_span=_number("MinimumRealRange", value))
+
+
+def _number(option: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise UsageError(f"extra option {option!r}", f"is {value!r}; expected a number from 0 on", "correct it")
+    return float(value)
+
+
+def _overrides(request: Request, value: Any) -> Request:
+    """The ends and the symmetry of single tensors' ranges; what else an override may say is refused."""
+    bounds, mirrored = {}, set[str]()
+    for tensor, entries in value.items():
+        subject = f"extra option 'TensorQuantOverrides' of {tensor!r}"
+        if len(entries) != 1:
+            raise UsageError(subject, f"holds {len(entries)} dictionaries; expected one", "activations have one scale")
+        (entry,) = entries
+        for key in entry:
+            if key not in ("rmin", "rmax", "symmetric"):
+                known = "expected rmin, rmax or symmetric"
+                raise UsageError(subject, f"says {key!r}, which is not supported; {known}", OVERRIDES)
+        bounds[tensor] = (entry.get("rmin"), entry.get("rmax"))
+        if entry.get("symmetric"):
+            mirrored.add(tensor)
+    return replace(request, bounds=bounds, mirrored=frozenset(mirrored))
+
+
+OVERRIDES = "give types and scales of single tensors to hexqdq.Recipe"
+ANY = (True, False, None)
+OFF = (False, None)
+ON = (True, None)
+OPTIONS: dict[str, Option] = {
+    "ActivationSymmetric": Option(OFF, apply=_set("symmetric")),
+    "ActivationRestrictedAsymmetric": Option(OFF, apply=_set("restricted")),
+    "AddQDQPairToWeight": Option(OFF, "weights are stored as integers behind a DQ; leave it out"),
+    "BlockSize": Option((0, None), "leave it out"),
+    "CalibMaxIntermediateOutputs": Option(ANY, apply=lambda request, _: request),  # memory holds one sample anyway
+    "CalibMovingAverage": Option(OFF, apply=lambda request, _: replace(request, method="average")),
+    "CalibMovingAverageConstant": Option((None,), "every sample weighs the same in CalibMovingAverage; leave it out"),
+    "CalibPercentile": Option((None,), apply=_percentile),
+    "CalibStridedMinMax": Option(ANY, apply=lambda request, _: request),  # the same ranges in less memory
+    "CalibTensorRangeSymmetric": Option(OFF, apply=_set("symmetric")),
+    "DedicatedQDQPair": Option(OFF, "readers share a tensor's pair, and runtimes take them apart; leave it out"),
+    "DefaultTensorType": Option((None, 1), "shapes and types are inferred; leave it out"),
+    "EnableSubgraph": Option(OFF, "inner graphs of If and Loop stay float; leave it out"),
+    "ForceQuantizeNoInputCheck": Option(ANY),  # data movements are quantized where their neighbours are
+    "MatMulConstBOnly": Option(OFF, apply=_set("only_constant_weights")),
+    "MinimumRealRange": Option((None, 0), apply=_smallest_span),
+    "OpTypesToExcludeOutputQuantization": Option(([], (), None), "exclude whole nodes by nodes_to_exclude"),
+    "QDQDisableWeightAdjustForInt32Bias": Option(OFF, "biases that overflow 32 bits give wrong results; leave it out"),
+    "QDQKeepRemovableActivations": Option(ANY),  # Relu and Clip are always kept
+    "QDQOpTypePerChannelSupportToAxis": Option(({}, None), "scales lie along output channels; leave it out"),
+    "QuantizeBias": Option(ON, "an NPU adds biases as integers; leave it out"),
+    "SmoothQuant": Option(OFF, "leave it out"),
+    "SmoothQuantAlpha": Option((None,), "leave it out"),
+    "SmoothQuantFolding": Option(ANY),
+    "TensorQuantOverrides": Option(({}, None), apply=_overrides),
+    "UseQDQContribOps": Option(OFF, "the standard's ops hold 16 and 4 bits from opset 21 on; leave it out"),
+    "WeightSymmetric": Option(ON, "weights are symmetric; leave it out"),
+    "extra.Sigmoid.nnapi": Option(ANY),  # Sigmoid always has scale 1/256
+}
