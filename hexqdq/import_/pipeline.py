@@ -8,6 +8,8 @@ from pathlib import Path
 import onnx_ir as ir
 
 from hexqdq.errors import ModelError
+from hexqdq.import_.contrib.fused import convert_fused
+from hexqdq.import_.contrib.qoperators import convert_qoperators
 from hexqdq.import_.passes.affine import fold_affine
 from hexqdq.import_.passes.constants import lift_constants, remove_dead
 from hexqdq.import_.passes.fills import name_pad_fills
@@ -18,7 +20,6 @@ from hexqdq.import_.passes.infer import infer_shapes
 from hexqdq.import_.passes.inline import inline_functions
 from hexqdq.import_.passes.names import name_nodes
 from hexqdq.import_.passes.pads import resolve_auto_pad
-from hexqdq.import_.passes.qoperators import convert_qoperators
 from hexqdq.import_.passes.upgrade import upgrade_opset
 from hexqdq.import_.patterns import join_parts
 from hexqdq.import_.patterns.rule import STANDS_FOR
@@ -46,6 +47,7 @@ CANONICAL = (
     Pass("upgrade", "before anything reads attributes that older opsets spell otherwise", upgrade_opset),
     Pass("constants", "the upgrade writes Constant nodes; folding and inference read initializers", lift_constants),
     Pass("qoperators", "before inference, which does not know the runtime's own ones", convert_qoperators),
+    Pass("fused", "before inference for the same reason", convert_fused),
     Pass("fold", "shapes become static where they are computed", _fold_until_stable),
     Pass("identities", "after inference, which tells the types of Casts", remove_identities),
     Pass("pads", "needs static shapes", resolve_auto_pad),

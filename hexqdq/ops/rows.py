@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from hexqdq.ops.traits import QuantRow, Trait
 
-MICROSOFT = "com.microsoft"
-
 _FUNCTIONS = {
     "Ceil": "the next integer above",
     "Celu": "exponential below 0, smooth",
@@ -85,32 +83,19 @@ _QUESTIONS = {
     "IsInf": "whether elements are infinite, which quantized ones never are",
     "IsNaN": "whether elements are no number, which quantized ones never are",
 }
-_RUNTIME_FUNCTIONS = {
-    "FastGelu": "Gelu by the hyperbolic tangent",
-    "Gelu": "input times the normal distribution's share below it",
-    "QuickGelu": "input times the logistic function of its multiple",
-}
 _NORMALIZATIONS = {
     "GroupNormalization": "groups of channels to mean 0 and variance 1, scaled and shifted",
     "InstanceNormalization": "channels to mean 0 and variance 1, scaled and shifted",
     "LayerNormalization": "the last axes to mean 0 and variance 1, scaled and shifted",
     "RMSNormalization": "the last axes over the root of their mean square, scaled",
-    "SimplifiedLayerNormalization": "the runtime's own name of RMSNormalization",
 }
 
 
 def _rows(
-    summaries: dict[str, str],
-    trait: Trait,
-    data_inputs: tuple[int, ...] = (0,),
-    *,
-    variadic: bool = False,
-    domain: str = "",
+    summaries: dict[str, str], trait: Trait, data_inputs: tuple[int, ...] = (0,), *, variadic: bool = False
 ) -> tuple[QuantRow, ...]:
     return tuple(
-        QuantRow(
-            op_type=op_type, trait=trait, domain=domain, data_inputs=data_inputs, variadic=variadic, summary=summary
-        )
+        QuantRow(op_type=op_type, trait=trait, data_inputs=data_inputs, variadic=variadic, summary=summary)
         for op_type, summary in summaries.items()
     )
 
@@ -121,7 +106,12 @@ QUANTIZED_ONLY: tuple[QuantRow, ...] = (
     *_rows(_PAIRS, Trait.ELEMENTWISE, (0, 1)),
     QuantRow(op_type="Where", trait=Trait.ELEMENTWISE, data_inputs=(1, 2), summary="one of two tensors by a condition"),
     *_rows(_VARIADIC, Trait.ELEMENTWISE, variadic=True),
-    *_rows(_RUNTIME_FUNCTIONS, Trait.ELEMENTWISE, domain=MICROSOFT),
+    QuantRow(
+        op_type="QuickGelu",
+        trait=Trait.ELEMENTWISE,
+        domain="com.microsoft",
+        summary="input times the logistic function of its multiple",
+    ),
     *_rows(_MOVEMENTS, Trait.MOVEMENT),
     *_rows(_SCATTERS, Trait.MOVEMENT, (0, 2)),
     QuantRow(op_type="TopK", trait=Trait.MOVEMENT, many_outputs=True, summary="the largest elements and their indices"),

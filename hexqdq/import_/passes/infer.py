@@ -96,17 +96,19 @@ def _known(dims: tuple[object, ...]) -> int:
 
 
 def _infer_contrib(graph: ir.Graph) -> int:
-    """Onnxruntime's own QuantizeLinear and DequantizeLinear, which ONNX does not know."""
+    """Onnxruntime's own QuantizeLinear, DequantizeLinear and QuickGelu, which ONNX does not know."""
     learned = 0
     for node in graph:
-        if node.domain == "com.microsoft" and node.op_type in _CONTRIB_QDQ:
-            data, output = node.inputs[0], node.outputs[0]
-            if data is not None and output.shape is None and data.shape is not None:
-                output.shape = data.shape.copy()
-                learned += 1
-            if output.dtype is None:
-                output.type = ir.TensorType(_contrib_type(node))
-                learned += 1
+        if node.domain != "com.microsoft" or node.op_type not in (*_CONTRIB_QDQ, "QuickGelu"):
+            continue
+        data, output = node.inputs[0], node.outputs[0]
+        if data is not None and output.shape is None and data.shape is not None:
+            output.shape = data.shape.copy()
+            learned += 1
+        dtype = _contrib_type(node) if node.op_type in _CONTRIB_QDQ else data.dtype if data is not None else None
+        if output.dtype is None and dtype is not None:
+            output.type = ir.TensorType(dtype)
+            learned += 1
     return learned
 
 

@@ -1,0 +1,1 @@
+"""Ops of onnxruntime's own domain, written as ONNX's."""
