@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from hexqdq.compile.product import CompiledModel
     from hexqdq.import_.product import ImportedModel
     from hexqdq.partition.product import PartitionedModel
+    from hexqdq.quantize.calibration.ranges import Ranges
     from hexqdq.quantize.product import QdqModel
     from hexqdq.quantize.recipe import Recipe
 
 Feed = Mapping[str, NDArray[Any]]
 Calibration = Callable[["ImportedModel"], Iterable[Feed]]
 """Makes the feeds once the model's inputs are known."""
-KnownRanges = Callable[["ImportedModel"], Mapping[str, tuple[float, float]] | None]
+KnownRanges = Callable[["ImportedModel"], "Ranges | None"]
 """Gives the model's ranges where they need not be calibrated."""
 
 

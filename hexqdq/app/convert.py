@@ -16,7 +16,7 @@ from hexqdq.app.calibration.source import open_calibration
 from hexqdq.compile.product import CompiledModel
 from hexqdq.errors import UnsupportedError, UsageError
 from hexqdq.import_.product import ImportedModel
-from hexqdq.quantize.calibration.ranges import SavedRanges
+from hexqdq.quantize.calibration.ranges import Ranges, SavedRanges
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.report import Decision, Measure, Progress, Table, measure_table, reason_table
@@ -129,7 +129,8 @@ def quantize_to_file(
     if ranges is not None and not ranges.exists() and product.ranges:
         digest = outcome.products["import"].digest
         used = recipe or Recipe()
-        SavedRanges(digest, used.method, used.knobs(), product.ranges).write(ranges)
+        found = Ranges(product.ranges, product.wide_ranges)
+        SavedRanges(digest, used.method, used.knobs(), found).write(ranges)
     return Quantized(_save(product, output), product, outcome.measures)
 
 
@@ -216,7 +217,7 @@ def _quantize(
             return open_calibration(calibration, signature(imported), settings.pictures)
         return calibration or ()
 
-    def known(imported: ImportedModel) -> Mapping[str, tuple[float, float]] | None:
+    def known(imported: ImportedModel) -> Ranges | None:
         path = settings.ranges
         if path is None or not path.exists():
             return None

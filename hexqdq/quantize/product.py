@@ -14,12 +14,14 @@ from hexqdq.report import Decision
 class QdqModel:
     """A model with QuantizeLinear and DequantizeLinear, the specification of everything later.
 
-    ``origin`` maps its nodes to the source's; ``ranges`` are the calibrated (low, high) by value;
-    ``decisions`` name the nodes left float and why. Both are empty where the model came quantized.
+    ``origin`` maps its nodes to the source's; ``ranges`` are the calibrated (low, high) by value,
+    ``wide_ranges`` those for types of 16 bits; ``decisions`` name the nodes left float and why. All are
+    empty where the model came quantized.
     """
 
     model: ir.Model
     digest: str
     origin: Mapping[str, tuple[str, ...]]
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    wide_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     decisions: tuple[Decision, ...] = ()

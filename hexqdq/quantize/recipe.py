@@ -14,7 +14,7 @@ from hexqdq.quantize.observers.base import Knobs
 
 CORRECT = "correct the recipe"
 
-ACTIVATION_TYPES = (QType.U8, QType.S8)
+ACTIVATION_TYPES = (QType.U8, QType.S8, QType.U16, QType.S16)
 WEIGHT_TYPES = (QType.S8,)
 BINS = (512, 1 << 20)
 """Fewest and most bins of a histogram: two per level of 8 bits, and 8 MB."""
@@ -63,8 +63,7 @@ class Recipe:
 
     def knobs(self) -> Knobs:
         """What the observers of the recipe are told."""
-        levels = self.activations.high - self.activations.low + 1
-        return Knobs(self.percentile, self.mse_power, self.histogram_bins, levels)
+        return Knobs(self.percentile, self.mse_power, self.histogram_bins)
 
     def to_json(self) -> dict[str, Any]:
         return {

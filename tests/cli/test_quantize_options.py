@@ -62,6 +62,14 @@ def test_saved_ranges_need_no_samples(digits: Path, tmp_path: Path) -> None:
     assert ranges.read_bytes() == before
 
 
+def test_saved_ranges_are_of_no_element_type(digits: Path, tmp_path: Path) -> None:
+    ranges, recipe = tmp_path / "ranges.json", tmp_path / "recipe.json"
+    recipe.write_text(json.dumps({"activations": "u16", "bias_correct": False}))
+    quantized(digits, tmp_path / "narrow.onnx", "--no-bias-correct", "--ranges", ranges)
+    wide = quantized(digits, tmp_path / "wide.onnx", "--recipe", recipe)
+    assert quantized(digits, tmp_path / "a.onnx", "--recipe", recipe, "--ranges", ranges, calibrated=False) == wide
+
+
 def test_ranges_of_something_else_are_an_error(digits: Path, tmp_path: Path, capsys: Captured) -> None:
     ranges = tmp_path / "ranges.json"
     quantized(digits, tmp_path / "a.onnx", "--ranges", ranges)

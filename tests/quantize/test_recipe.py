@@ -22,8 +22,8 @@ def test_round_trip() -> None:
     "data, sentence",
     [
         ({"method": "median"}, "'method': is 'median'; expected one of minmax, average, percentile, entropy, mse"),
-        ({"activations": "u16"}, "'activations': is 'u16'; expected one of u8, s8"),
-        ({"activations": "u7"}, "'activations': is 'u7'; expected one of u8, s8"),
+        ({"activations": "s32"}, "'activations': is 's32'; expected one of u8, s8, u16, s16"),
+        ({"activations": "u7"}, "'activations': is 'u7'; expected one of u8, s8, u16, s16"),
         ({"weights": "u8"}, "'weights': is 'u8'; expected one of s8"),
         ({"per_channel": "yes"}, "'per_channel': is 'yes'; expected true or false"),
         ({"percentile": 101}, "'percentile': is 101; expected a number from 50 to 100"),

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from hexqdq import numerics
 from hexqdq.qtypes import QType
-from hexqdq.quantize.planning.plan import Groups, span_params
+from hexqdq.quantize.planning.encodings import span_params
+from hexqdq.quantize.planning.plan import Groups
 from hexqdq.quantize.writing.weights import BIAS_LIMIT, CHANNEL_FLOOR, quantize_bias, quantize_weights
 
 EXPONENTS = st.lists(st.integers(-30, 10), min_size=1, max_size=5)

@@ -12,8 +12,9 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from hexqdq.errors import CalibrationError
+from hexqdq.quantize.calibration.ranges import Ranges
 from hexqdq.quantize.observers import METHODS
-from hexqdq.quantize.observers.base import Knobs, Observer, Range
+from hexqdq.quantize.observers.base import WIDE_LEVELS, Knobs, Observer
 
 Array = NDArray[Any]
 Sample = Mapping[str, Array]
@@ -30,8 +31,8 @@ def calibrate(
     method: str,
     progress: Progress | None = None,
     knobs: Knobs = Knobs(),  # noqa: B008 - frozen
-) -> dict[str, Range]:
-    """The range of each named float value over the samples.
+) -> Ranges:
+    """The ranges of each named float value over the samples.
 
     Memory holds the activations of one sample. Raises CalibrationError where there is no sample,
     one does not fit the model's inputs, or a value is NaN or infinite.
@@ -43,7 +44,7 @@ def calibrate(
             _require_finite(name, values, index)
             observers[name].update(values)
         del sample
-    return {name: _range(name, observer) for name, observer in observers.items()}
+    return _ranges(observers)
 
 
 def counted(samples: Iterable[Sample], progress: Progress | None) -> Iterator[Sample]:
@@ -62,11 +63,14 @@ def counted(samples: Iterable[Sample], progress: Progress | None) -> Iterator[Sa
         raise CalibrationError("calibration", "there are no samples", "give at least one; 50 to 200 are usual")
 
 
-def _range(name: str, observer: Observer) -> Range:
-    try:
-        return observer.range()
-    except CalibrationError as error:
-        raise CalibrationError(f"tensor {name!r}", error.problem, error.hint) from error
+def _ranges(observers: Mapping[str, Observer]) -> Ranges:
+    narrow, wide = {}, {}
+    for name, observer in observers.items():
+        try:
+            narrow[name], wide[name] = observer.range(), observer.range(WIDE_LEVELS)
+        except CalibrationError as error:
+            raise CalibrationError(f"tensor {name!r}", error.problem, error.hint) from error
+    return Ranges(narrow, wide)
 
 
 def _require_finite(name: str, values: Array, index: int) -> None:

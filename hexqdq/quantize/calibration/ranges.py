@@ -13,18 +13,26 @@ from hexqdq.files import replace_file, writing
 from hexqdq.quantize.observers.base import Knobs, Range
 from hexqdq.quantize.recipe import Recipe
 
-FORMAT = "hexqdq ranges 1"
+FORMAT = "hexqdq ranges 2"
 AGAIN = "calibrate again, or name another file"
 
 
 @dataclass(frozen=True)
+class Ranges:
+    """(low, high) of values by name: for element types of 8 bits, and for those of 16, which reach further."""
+
+    narrow: Mapping[str, Range]
+    wide: Mapping[str, Range]
+
+
+@dataclass(frozen=True)
 class SavedRanges:
-    """``ranges`` of values by name that ``method`` with ``knobs`` found for the model of ``digest``."""
+    """``ranges`` that ``method`` with ``knobs`` found for the model of ``digest``; of no element type's own."""
 
     digest: str
     method: str
     knobs: Knobs
-    ranges: Mapping[str, Range]
+    ranges: Ranges
 
     def write(self, path: Path) -> None:
         """Writes JSON so that a reader finds either the old file or the whole new one."""
@@ -40,13 +48,13 @@ class SavedRanges:
             data: Any = json.loads(path.read_text(encoding="utf-8"))
             if data["format"] != FORMAT:
                 raise ValueError(f"format is {data['format']!r}; expected {FORMAT!r}")
-            ranges = {str(name): (float(low), float(high)) for name, (low, high) in data["ranges"].items()}
+            ranges = Ranges(*(_ranges(data["ranges"][width]) for width in ("narrow", "wide")))
             return cls(str(data["digest"]), str(data["method"]), Knobs(**data["knobs"]), ranges)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             problem = f"cannot be read: {type(error).__name__} {error}"
             raise CalibrationError(f"ranges {path}", problem, AGAIN) from error
 
-    def of(self, path: Path, digest: str, recipe: Recipe) -> Mapping[str, Range]:
+    def of(self, path: Path, digest: str, recipe: Recipe) -> Ranges:
         """The ranges, for the model of ``digest`` and a recipe; raises CalibrationError where they are of others."""
         subject = f"ranges {path}"
         if self.digest != digest:
@@ -55,3 +63,7 @@ class SavedRanges:
             found = f"were found by {self.method} with {self.knobs}; the recipe says {recipe.method}, {recipe.knobs()}"
             raise CalibrationError(subject, found, AGAIN)
         return self.ranges
+
+
+def _ranges(data: Mapping[str, Any]) -> dict[str, Range]:
+    return {str(name): (float(low), float(high)) for name, (low, high) in data.items()}

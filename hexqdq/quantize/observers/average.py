@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hexqdq.quantize.observers.base import Knobs, Observer, Range, empty, finite, unlike
+from hexqdq.quantize.observers.base import NARROW_LEVELS, Knobs, Observer, Range, empty, finite, unlike
 
 
 class MovingAverage:
@@ -33,7 +33,7 @@ class MovingAverage:
         self._low += other._low
         self._high += other._high
 
-    def range(self) -> Range:
+    def range(self, levels: int = NARROW_LEVELS) -> Range:
         if not self._count:
             raise empty("average")
         return self._low / self._count, self._high / self._count

@@ -13,6 +13,8 @@ from hexqdq.errors import CalibrationError
 Array = NDArray[Any]
 Range = tuple[float, float]
 
+NARROW_LEVELS, WIDE_LEVELS = 1 << 8, 1 << 16
+"""Of the element types of 8 bits and of 16."""
 ORDER_TOLERANCE = 2.0**-40
 """What the order or a split of the samples may change, as a share of the largest magnitude seen."""
 
@@ -23,13 +25,11 @@ class Knobs:
 
     ``percentile``: the share of values in percent that the range keeps, the rest is cut on both sides
     alike. ``mse_power``: the power of the error that mse sums. ``histogram_bins``: per tensor.
-    ``levels``: of the element type that the range is for.
     """
 
     percentile: float = 99.99
     mse_power: float = 2.0
     histogram_bins: int = 8192
-    levels: int = 256
 
 
 class Observer(Protocol):
@@ -47,8 +47,11 @@ class Observer(Protocol):
     def merge(self, other: Observer) -> None:
         """Takes what another observer of the same method and knobs has seen."""
 
-    def range(self) -> Range:
-        """(low, high), inside the values seen; raises CalibrationError where there was none."""
+    def range(self, levels: int = NARROW_LEVELS) -> Range:
+        """(low, high) for an element type of so many levels, inside the values seen.
+
+        Raises CalibrationError where there was none.
+        """
 
 
 def finite(values: Array) -> Array:

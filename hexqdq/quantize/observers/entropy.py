@@ -26,16 +26,16 @@ class Entropy(HistogramObserver):
 
     method = "entropy"
 
-    def choose(self, seen: Histogram) -> Range:
+    def choose(self, seen: Histogram, levels: int) -> Range:
         lows, highs = shrunk(min(seen.low, 0.0), CANDIDATES), shrunk(max(seen.high, 0.0), CANDIDATES)
         together = [(lows[min(i, lows.size - 1)], highs[min(i, highs.size - 1)]) for i in range(CANDIDATES)]
-        _, high = self._best(seen, together)
-        low, _ = self._best(seen, [(low, high) for low in lows])
-        return self._best(seen, [(low, high) for high in highs])
+        _, high = self._best(seen, together, levels)
+        low, _ = self._best(seen, [(low, high) for low in lows], levels)
+        return self._best(seen, [(low, high) for high in highs], levels)
 
-    def _best(self, seen: Histogram, pairs: list[tuple[float, float]]) -> Range:
-        counts, centres = _coarse(seen, COARSE * self.knobs.levels)
-        divergences = [divergence(counts, centres, low, high, self.knobs.levels) for low, high in pairs]
+    def _best(self, seen: Histogram, pairs: list[tuple[float, float]], levels: int) -> Range:
+        counts, centres = _coarse(seen, COARSE * levels)
+        divergences = [divergence(counts, centres, low, high, levels) for low, high in pairs]
         low, high = pairs[int(np.argmin(divergences))]
         return float(low), float(high)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hexqdq.quantize.observers.base import Knobs, Observer, Range, empty, finite, unlike
+from hexqdq.quantize.observers.base import NARROW_LEVELS, Knobs, Observer, Range, empty, finite, unlike
 
 Counts = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -116,16 +116,16 @@ class HistogramObserver(ABC):
             raise unlike(self.method, other)
         self.histogram.merge(other.histogram)
 
-    def range(self) -> Range:
+    def range(self, levels: int = NARROW_LEVELS) -> Range:
         seen = self.histogram
         if not seen.total:
             raise empty(self.method)
-        low, high = self.choose(seen)
+        low, high = self.choose(seen, levels)
         return max(low, seen.low), min(high, seen.high)
 
     @abstractmethod
-    def choose(self, seen: Histogram) -> Range:
-        """The range, which may reach past the values seen."""
+    def choose(self, seen: Histogram, levels: int) -> Range:
+        """The range for a type of so many levels; it may reach past the values seen."""
 
 
 def shrunk(bound: float, count: int, per_octave: int = 8) -> Reals:

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hexqdq.quantize.observers.base import Knobs, Observer, Range, empty, finite, unlike
+from hexqdq.quantize.observers.base import NARROW_LEVELS, Knobs, Observer, Range, empty, finite, unlike
 
 
 class MinMax:
@@ -27,7 +27,7 @@ class MinMax:
             raise unlike("minmax", other)
         self._low, self._high = min(self._low, other._low), max(self._high, other._high)
 
-    def range(self) -> Range:
+    def range(self, levels: int = NARROW_LEVELS) -> Range:
         if self._low > self._high:
             raise empty("minmax")
         return self._low, self._high

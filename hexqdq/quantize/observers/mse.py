@@ -22,12 +22,12 @@ class Mse(HistogramObserver):
 
     method = "mse"
 
-    def choose(self, seen: Histogram) -> Range:
-        lows, highs, errors = self.errors(seen)
+    def choose(self, seen: Histogram, levels: int) -> Range:
+        lows, highs, errors = self.errors(seen, levels)
         left, right = np.unravel_index(int(errors.argmin()), errors.shape)
         return float(lows[left]), float(highs[right])
 
-    def errors(self, seen: Histogram) -> tuple[Reals, Reals, Reals]:
+    def errors(self, seen: Histogram, levels: int) -> tuple[Reals, Reals, Reals]:
         """Lower bounds, upper bounds and the error of each pair, in units of the largest magnitude."""
         lows, highs = shrunk(min(seen.low, 0.0), CANDIDATES), shrunk(max(seen.high, 0.0), CANDIDATES)
         unit = max(abs(seen.low), abs(seen.high)) or 1.0
@@ -38,6 +38,6 @@ class Mse(HistogramObserver):
         clipped = ((below > 0) @ counts)[:, None] + ((above > 0) @ counts)[None, :]
         inside = np.maximum(seen.total - seen.zeros - clipped, 0)
         power = self.knobs.mse_power
-        half = (highs[None, :] - lows[:, None]) / unit / (self.knobs.levels - 1) / 2
+        half = (highs[None, :] - lows[:, None]) / unit / (levels - 1) / 2
         rounding = inside * half**power / (power + 1)
         return lows, highs, (below**power @ counts)[:, None] + (above**power @ counts)[None, :] + rounding

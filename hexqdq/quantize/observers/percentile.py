@@ -16,7 +16,7 @@ class Percentile(HistogramObserver):
 
     method = "percentile"
 
-    def choose(self, seen: Histogram) -> Range:
+    def choose(self, seen: Histogram, levels: int) -> Range:
         cut = seen.total * (100.0 - self.knobs.percentile) / 200.0
         edges, up_to = seen.edges(), np.cumsum(seen.counts())
         first = int(np.argmax(up_to > cut))

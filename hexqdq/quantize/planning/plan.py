@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from hexqdq import numerics
 from hexqdq.ops.traits import QuantRow, Trait
-from hexqdq.qtypes import QType, QuantParams
 from hexqdq.quantize.planning.graph import constant, input_at, is_float, results, spec_of
 from hexqdq.quantize.planning.select import Selection
 
 Range = tuple[float, float]
-
-MIN_SCALE = 2.0**-60
-"""Scales below it would make the product of two scales vanish in float32."""
 
 
 class Groups:
@@ -45,13 +39,15 @@ class Plan:
     """``values`` are the computed values that get a Q and a DQ, each with its group's representative.
 
     ``reads`` lists per node the input positions that take quantized activations (computed or
-    constant), ``movements`` the data movements on quantized values, ``still`` the others. ``fixed``
-    maps groups whose range an op knows to scale and zero point as for u8. ``held`` are groups with the
-    ranges of the constants that movements put among their values.
+    constant), ``writes`` the groups of its results, which nodes that give integers are without;
+    ``movements`` are the data movements on quantized values, ``still`` the others. ``fixed`` maps groups
+    whose range an op knows to scale and zero point as for u8. ``held`` are groups with the ranges of the
+    constants that movements put among their values.
     """
 
     values: Mapping[str, str]
     reads: Mapping[ir.Node, tuple[int, ...]]
+    writes: Mapping[ir.Node, tuple[str, ...]]
     movements: tuple[ir.Node, ...]
     still: tuple[ir.Node, ...]
     fixed: Mapping[str, tuple[float, int]]
@@ -66,9 +62,12 @@ def plan(selection: Selection) -> Plan:
     groups = _groups(selection)
     moving = _moving(selection, groups, marked)
     marked += [value for node in moving for value in _moved(node)]
+    written = {node: (end, *selection.further[node]) for node, end in selection.ends.items()}
+    written |= {node: tuple(results(node)) for node in moving}
     return Plan(
         values={_name(value): groups.find(_name(value)) for value in marked},
         reads=reads | {node: _data_positions(node) for node in moving},
+        writes={node: tuple(groups.find(_name(v)) for v in made) for node, made in written.items()},
         movements=moving,
         still=tuple(node for node in selection.movements if node not in moving),
         fixed=_fixed(selection, groups),
@@ -166,30 +165,3 @@ def _fixed(selection: Selection, groups: Groups) -> dict[str, tuple[float, int]]
 def _name(value: ir.Value | None) -> str:
     assert value is not None and value.name is not None
     return value.name
-
-
-def group_params(made: Plan, ranges: Mapping[str, Range], dtype: QType) -> dict[str, QuantParams]:
-    """The parameters of every group: covering the ranges of its values, or those that an op fixes.
-
-    An op fixes them where nothing in the group reaches further by a step, as other parts of a Concat
-    may; the float op itself may by an ulp.
-    """
-    spans: dict[str, Range] = {}
-    for group, (low, high) in (*((group, ranges[name]) for name, group in made.values.items()), *made.held):
-        held = spans.get(group, (low, high))
-        spans[group] = (min(low, held[0]), max(high, held[1]))
-    params = {group: span_params(low, high, dtype) for group, (low, high) in spans.items()}
-    levels = dtype.high - dtype.low + 1
-    for group, (scale, zero_point) in made.fixed.items():
-        low, high = spans.get(group, (-math.inf, math.inf))
-        if -(zero_point + 1) * scale < low and high < (levels - zero_point + 1) * scale:
-            params[group] = QuantParams.per_tensor(dtype, scale, zero_point + dtype.low)
-    return params
-
-
-def span_params(low: float, high: float, dtype: QType) -> QuantParams:
-    """Parameters that cover [low, high] and 0; a span too small for float32 products is widened."""
-    smallest = MIN_SCALE * (dtype.high - dtype.low)
-    if 0 < max(high, 0.0) - min(low, 0.0) < smallest:
-        high = min(low, 0.0) + smallest
-    return numerics.activation_params(low, high, dtype)

@@ -22,13 +22,14 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
+from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.calibration.calibrate import Progress, Runner, Sample, counted
 from hexqdq.quantize.draft import Draft
 from hexqdq.quantize.planning.graph import constant, input_at
-from hexqdq.quantize.planning.plan import group_params, plan
+from hexqdq.quantize.planning.plan import plan
 from hexqdq.quantize.planning.select import select
 from hexqdq.quantize.writing.contractions import bias_place, has_constant_weights, quantize_contraction
-from hexqdq.quantize.writing.insert import QdqWriter
+from hexqdq.quantize.writing.insert import QdqWriter, Reader
 
 Array = NDArray[Any]
 Means = NDArray[np.float64]
@@ -72,24 +73,25 @@ def _with_twins(draft: Draft) -> tuple[ir.Model, list[Pair]]:
     model = draft.imported.model.clone()
     selection = select(model.graph, draft.recipe)
     made = plan(selection)
-    params = group_params(made, draft.ranges, draft.recipe.activations)
+    encodings = draft.encodings(made)
     writer = QdqWriter(model.graph)
-    pairs, readers = [], defaultdict[ir.Value, list[tuple[ir.Node, int]]](list)
+    if not encodings.are_narrow:
+        writer.admit_all_types(model)
+    pairs, readers = [], defaultdict[tuple[ir.Value, QuantParams], list[Reader]](list)
     for node in selection.ends:
         data = input_at(node, 0)
         if data is None or not has_constant_weights(node) or str(data.name) not in made.values:
             continue
         if constant(input_at(*bias_place(node, selection))) is None:
             continue
-        scale = params[made.values[str(data.name)]].scale[0]
-        weights = quantize_contraction(node, selection, draft, scale).weights
+        read = encodings.read(node, data)
+        weights = quantize_contraction(node, selection, draft, read.scale[0]).weights
         twin = writer.twin(node)
         writer.constant(twin, 1, weights, str(twin.name))
-        readers[data].append((twin, 0))
+        readers[data, read].append((twin, 0))
         pairs.append(Pair(str(node.name), _output(node), _output(twin), _channel_axis(node)))
-    for value, twins in readers.items():
-        group = made.values[str(value.name)]
-        writer.pair(value, params[group], group, twins)
+    for (value, read), twins in readers.items():
+        writer.pair(value, read, made.values[str(value.name)], twins)
     return model, pairs
 
 

@@ -8,30 +8,51 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
+from hexqdq.opsets import raise_opset
 from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.writing.weights import QuantizedConstant
+
+WIDE_OPSET = 21
+"""The first whose QuantizeLinear and DequantizeLinear know 16 bits, 4 bits and blocks."""
+RUNTIME_DOMAIN = "com.microsoft"
+"""Has the same two ops with all types, for models that cannot be raised to WIDE_OPSET."""
 
 Reader = tuple[ir.Node, int]
 """A node and the position at which it reads."""
 
 
 class QdqWriter:
-    """Edits one graph; ``made`` maps the names of new nodes to the node that each serves."""
+    """Edits one graph; ``made`` maps the names of new nodes to the node that each serves; ``domain`` is theirs."""
 
     def __init__(self, graph: ir.Graph) -> None:
         self.graph = graph
+        self.domain = ""
         self.made: dict[str, str | None] = {}
         self._values = {str(v.name) for v in (*graph.inputs, *graph.initializers.values())}
         self._values |= {str(value.name) for node in graph for value in node.outputs}
         self._nodes = {str(node.name) for node in graph}
         self._params: dict[tuple[str, QuantParams], tuple[ir.Value, ir.Value]] = {}
 
-    def pair(self, value: ir.Value, params: QuantParams, owner: str, readers: Collection[Reader] | None) -> None:
-        """Q and DQ after a computed value. ``readers`` read the DQ; None stands for everyone, graph outputs too.
+    def admit_all_types(self, model: ir.Model) -> None:
+        """Makes the model one whose Q and DQ may have types of other widths than 8 bits."""
+        if not raise_opset(model, WIDE_OPSET):
+            self.domain = RUNTIME_DOMAIN
+            model.graph.opset_imports.setdefault(RUNTIME_DOMAIN, 1)
 
-        ``owner`` names the shared scale and zero point.
+    def pair(
+        self,
+        value: ir.Value,
+        params: QuantParams,
+        owner: str,
+        readers: Collection[Reader] | None,
+        name: str | None = None,
+    ) -> ir.Value:
+        """Q and DQ after a computed value; what the DQ gives.
+
+        ``readers`` read that; None stands for everyone, graph outputs too. ``owner`` names the shared scale
+        and zero point, ``name`` what is new where it is not the value.
         """
-        name, producer = str(value.name), value.producer()
+        name, producer = name or str(value.name), value.producer()
         uses = [(use.node, use.idx) for use in value.uses()] if readers is None else list(readers)
         if readers is None and value.is_graph_output():
             value.name = self._unique(f"{name}_float")
@@ -39,13 +60,19 @@ class QdqWriter:
         quantized = self._node("QuantizeLinear", [value, scale, zero_point], f"{name}_quantized", params, value)
         integers = quantized.outputs[0]
         restored = self._node("DequantizeLinear", [integers, scale, zero_point], f"{name}_dequantized", None, value)
-        self._place_after(producer, [quantized, restored], str(producer.name) if producer else None)
+        self._place_after(producer, [quantized, restored], self._served(producer))
         for node, index in uses:
             node.replace_input_with(index, restored.outputs[0])
         if readers is None and value.is_graph_output():
             outputs = self.graph.outputs
             outputs[outputs.index(value)] = restored.outputs[0]
             restored.outputs[0].name = name
+        return restored.outputs[0]
+
+    def _served(self, producer: ir.Node | None) -> str | None:
+        """The node that new ones after ``producer`` serve: for a Q or DQ of ours, the one that it serves."""
+        name = str(producer.name) if producer is not None else None
+        return self.made.get(name, name) if name is not None else None
 
     def twin(self, node: ir.Node) -> ir.Node:
         """A copy of a node with one output, after it, that nothing reads yet."""
@@ -89,7 +116,7 @@ class QdqWriter:
     def _node(
         self, op_type: str, inputs: list[ir.Value], name: str, params: QuantParams | None, like: ir.Value
     ) -> ir.Node:
-        node = ir.node(op_type, inputs, name=self._unique_node(name))
+        node = ir.node(op_type, inputs, domain=self.domain, name=self._unique_node(name))
         (output,) = node.outputs
         output.name = self._unique(name)
         output.type = ir.TensorType(_data_type(params) if params is not None else ir.DataType.FLOAT)

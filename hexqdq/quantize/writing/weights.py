@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hexqdq import numerics
 from hexqdq.qtypes import QType, QuantParams
-from hexqdq.quantize.planning.plan import MIN_SCALE
+from hexqdq.quantize.planning.encodings import MIN_SCALE
 
 Array = NDArray[Any]
 

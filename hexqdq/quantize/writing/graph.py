@@ -1,0 +1,106 @@
+"""Writes a plan into a graph."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from hexqdq.ops.traits import Trait
+from hexqdq.qtypes import QuantParams
+from hexqdq.quantize.draft import Draft
+from hexqdq.quantize.planning.encodings import span_params
+from hexqdq.quantize.planning.graph import constant, input_at, results, spec_of
+from hexqdq.quantize.planning.plan import Plan
+from hexqdq.quantize.planning.select import Selection
+from hexqdq.quantize.writing.cells import Placed, has_trait, quantize_normalization, quantize_recurrence
+from hexqdq.quantize.writing.contractions import has_constant_weights, quantize_contraction
+from hexqdq.quantize.writing.insert import QdqWriter, Reader
+from hexqdq.quantize.writing.weights import quantize_constant
+
+
+class GraphWriter:
+    """The plan written into the graph: constants first, while their consumers still read them."""
+
+    def __init__(self, writer: QdqWriter, selection: Selection, made: Plan, draft: Draft) -> None:
+        self.writer, self.selection, self.plan, self.draft = writer, selection, made, draft
+        self.encodings = draft.encodings(made)
+        self.ends, self.movements = set(selection.results()), set(made.movements)
+
+    def __call__(self, model: ir.Model) -> int:
+        if not self.encodings.are_narrow:
+            self.writer.admit_all_types(model)
+        for node in (*self.selection.ends, *self.selection.indices):
+            self._constants(node)
+        for node in self.plan.movements:
+            self._moved_constants(node)
+        for name, value in _values(model.graph).items():
+            if name in self.plan.values:
+                self._pair(value)
+        return len(self.writer.made)
+
+    def _constants(self, node: ir.Node) -> None:
+        dtype = self.encodings.type_of(node) or self.draft.recipe.activations
+        for index in self.plan.reads[node]:
+            values = constant(input_at(node, index))
+            if values is not None:
+                params = span_params(float(values.min()), float(values.max()), dtype)
+                self.writer.constant(node, index, quantize_constant(values, params), f"{node.name}_input{index}")
+        if has_constant_weights(node) and 1 not in self.plan.reads[node]:
+            self._contraction(node)
+        for position, what, made in self._cell(node):
+            self.writer.constant(node, position, made, f"{node.name}_{what}")
+
+    def _moved_constants(self, node: ir.Node) -> None:
+        """Constants that a movement puts among its data get the data's parameters."""
+        spec = spec_of(node)
+        assert spec is not None
+        params = self.encodings.of(results(node)[0])
+        for index in (*self.plan.reads[node], *spec.value_inputs):
+            values = constant(input_at(node, index))
+            if values is not None:
+                self.writer.constant(node, index, quantize_constant(values, params), f"{node.name}_input{index}")
+
+    def _contraction(self, node: ir.Node) -> None:
+        made = quantize_contraction(node, self.selection, self.draft, self._input_scale(node))
+        self.writer.constant(node, 1, made.weights, f"{node.name}_weight")
+        if made.bias is not None:
+            self.writer.constant(made.reader, made.index, made.bias, f"{node.name}_bias")
+
+    def _cell(self, node: ir.Node) -> Iterator[Placed]:
+        recipe = self.draft.recipe
+        if has_trait(node, Trait.NORMALIZATION):
+            return quantize_normalization(node, recipe, self._input_scale(node))
+        if has_trait(node, Trait.RECURRENT):
+            state_scale = self.encodings.of(results(node)[0]).scale[0]
+            return quantize_recurrence(node, recipe, self._input_scale(node), state_scale)
+        return iter(())
+
+    def _input_scale(self, node: ir.Node) -> float:
+        return self.encodings.read(node, node.inputs[0]).scale[0]
+
+    def _pair(self, value: ir.Value) -> None:
+        """Quantized results are read by everyone as such; inputs and float results only where asked for."""
+        name = str(value.name)
+        group = self.plan.values[name]
+        ours = value in self.ends or value.producer() in self.movements
+        readers = self._readers(value)
+        converting = defaultdict[QuantParams, list[Reader]](list)
+        for node, index in readers:
+            converting[self.encodings.read(node, value)].append((node, index))
+        own = self.encodings.of(value)
+        restored = self.writer.pair(value, own, group, None if ours else readers)
+        for params, others in converting.items():
+            if params != own:
+                copy = f"{group}_{params.dtype.label}"
+                self.writer.pair(restored, params, copy, others, f"{name}_{params.dtype.label}")
+
+    def _readers(self, value: ir.Value) -> list[Reader]:
+        uses = [(use.node, use.idx) for use in value.uses()]
+        return [(node, index) for node, index in uses if index in self.plan.reads.get(node, ())]
+
+
+def _values(graph: ir.Graph) -> dict[str, ir.Value]:
+    computed = (value for node in graph for value in node.outputs)
+    return {str(value.name): value for value in (*graph.inputs, *computed)}
