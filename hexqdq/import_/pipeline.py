@@ -20,6 +20,7 @@ from hexqdq.import_.passes.infer import infer_shapes
 from hexqdq.import_.passes.inline import inline_functions
 from hexqdq.import_.passes.names import name_nodes
 from hexqdq.import_.passes.pads import resolve_auto_pad
+from hexqdq.import_.passes.transposed import rewrite_transposed
 from hexqdq.import_.passes.upgrade import upgrade_opset
 from hexqdq.import_.patterns import join_parts
 from hexqdq.import_.patterns.rule import STANDS_FOR
@@ -51,6 +52,7 @@ CANONICAL = (
     Pass("fold", "shapes become static where they are computed", _fold_until_stable),
     Pass("identities", "after inference, which tells the types of Casts", remove_identities),
     Pass("pads", "needs static shapes", resolve_auto_pad),
+    Pass("transposed", "after pads; before affine, which scales the weights of Convs by rows", rewrite_transposed),
     Pass("parts", "needs static shapes; before affine, which would take the last part for its own", join_parts),
     Pass("affine", "after identities, which may stand between a contraction and its normalization", fold_affine),
     Pass("forward", "what affine could not fold backwards", fold_forward),

@@ -65,13 +65,13 @@ GRAPHS: dict[str, tuple[str, list[str]]] = {
         ["Conv"],
     ),
     "transposed": (
-        f"m (float[1,4,5,5] x) => (float[1,3,6,6] y) {{ "
-        f"c = ConvTranspose(x, wt) y = BatchNormalization(c, {_NORM3}) }}",
+        f"m (float[1,4,5,5] x) => (float[1,3,10,10] y) {{ "
+        f"c = ConvTranspose <strides = [2, 2]> (x, wt) y = BatchNormalization(c, {_NORM3}) }}",
         ["ConvTranspose"],
     ),
     "transposed_grouped": (
-        f"m (float[1,4,5,5] x) => (float[1,6,6,6] y) {{ "
-        f"c = ConvTranspose <group = 2> (x, wtg) y = BatchNormalization(c, {_NORM6}) }}",
+        f"m (float[1,4,5,5] x) => (float[1,6,10,10] y) {{ "
+        f"c = ConvTranspose <group = 2, strides = [2, 2]> (x, wtg) y = BatchNormalization(c, {_NORM6}) }}",
         ["ConvTranspose"],
     ),
     "gemm": (

@@ -18,7 +18,7 @@ IMAGE = "float[1,3,6,6] x"
 GRAPHS = {
     "conv": f"m ({IMAGE}) => (float[1,4,4,4] y) {{ y = Conv(x, w, b) }}",
     "conv_without_bias": f"m ({IMAGE}) => (float[1,4,4,4] y) {{ y = Conv(x, w) }}",
-    "transposed": "m (float[1,4,3,3] x) => (float[1,3,5,5] y) { y = ConvTranspose(x, w) }",
+    "transposed": "m (float[1,4,3,3] x) => (float[1,3,7,7] y) { y = ConvTranspose <strides = [2, 2]> (x, w) }",
     "conv_relu": f"m ({IMAGE}) => (float[1,4,4,4] y) {{ c = Conv(x, w, b) y = Relu(c) }}",
     "conv_clip": f"m ({IMAGE}) => (float[1,4,4,4] y) {{ c = Conv(x, w, b) y = Clip(c, zero, half) }}",
     "gemm": "m (float[2,4] x) => (float[2,5] y) { y = Gemm(x, wm, bm) }",
