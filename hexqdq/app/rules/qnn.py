@@ -46,6 +46,7 @@ BLOCKS = "weights in blocks are constant s4 of rank 2, blocks along axis 0, of a
 
 WEIGHT_TYPES = "weights are s8, u8, s4 or s16"
 CONV_RANK = "the data have rank 3 to 5"
+NORM_RANK = "the data have rank 4 at most"
 INDICES = "integers are the result, which no Q follows"
 TRUTH = "truth values are the result, which no Q follows"
 COMPARED = "both inputs have one type"
@@ -132,6 +133,11 @@ def _conv_rank(group: NodeGroup) -> str | None:
     return None if data is None or 3 <= data.rank <= 5 else f"rank {data.rank}"
 
 
+def _norm_rank(group: NodeGroup) -> str | None:
+    data = group.input(0)
+    return None if data is None or data.rank <= 4 else f"rank {data.rank}"
+
+
 def _last_axis(group: NodeGroup) -> str | None:
     data = group.input(0)
     axis = int(group.attribute("axis", -1))
@@ -195,6 +201,9 @@ NORMALIZATION = (
     Rule(BIAS, _bias),
 )
 
+NORMS = ("LayerNormalization", "InstanceNormalization", "RMSNormalization")
+WITH_WEIGHTS = ("Conv", "ConvTranspose", "MatMul", "Gemm", *NORMS)
+
 KINDS: tuple[Kind, ...] = (
     Kind("conversion", ("Cast",), ()),  # a unit without Q and DQ, between floats and what is none
     Kind(
@@ -222,7 +231,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "unary",
         (
-            *("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "LpPool"),
+            *("AveragePool", "GlobalAveragePool", "GlobalMaxPool"),
             *("ReduceMean", "ReduceMin", "ReduceMax", "ReduceProd", "ReduceSum"),
             *("Relu", "LeakyRelu", "Elu", "Gelu", "HardSwish", "HardSigmoid", "Sigmoid", "Tanh", "Clip"),
             *("Softmax", "LogSoftmax", "LRN", "LpNormalization", "CumSum"),
@@ -237,7 +246,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("top", ("TopK",), (read_through_dq(FIRST, READS), given_to_q(GIVES, slice(1)), one_encoding(MOVES))),
     Kind("convolution", ("Conv", "ConvTranspose"), (*CONTRACTION, Rule(CONV_RANK, _conv_rank))),
     Kind("product", ("MatMul", "Gemm"), CONTRACTION),
-    Kind("normalization", ("LayerNormalization", "InstanceNormalization"), NORMALIZATION),
+    Kind("normalization", NORMS, NORMALIZATION),
     Kind(
         "choice",
         ("Where",),
@@ -268,6 +277,7 @@ OF_OP: dict[str, tuple[Rule, ...]] = {
         attribute_is("beta", 1.0, BETA, 1.0),
     ),
     "LayerNormalization": (Rule(LAST_AXIS, _last_axis),),
+    "RMSNormalization": (Rule(LAST_AXIS, _last_axis), Rule(NORM_RANK, _norm_rank)),
     "Pad": (
         constant_at((1, 3), PARAMETERS),
         Rule(FILL, _pad_constant),
@@ -284,7 +294,6 @@ OF_OP: dict[str, tuple[Rule, ...]] = {
 }
 """What single ops ask for besides."""
 
-WITH_WEIGHTS = ("Conv", "ConvTranspose", "MatMul", "Gemm", "LayerNormalization", "InstanceNormalization")
 
 OF_ALL: tuple[Rule, ...] = (
     Rule(TYPES, _data_types),

@@ -98,5 +98,5 @@ class Build:
 
     def graph(self) -> ir.Graph:
         made = helper.make_graph(self.nodes, "g", self.inputs, self.outputs, self.initializers)
-        model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 21)])
+        model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 23)])
         return ir.from_proto(onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)).graph

@@ -71,6 +71,14 @@ def layer_norm(axis: int = -1, bias: str = "s32", y: dict[str, Any] | None = Non
     return case
 
 
+def rms_norm(*shape: int, axis: int = -1) -> Case:
+    def case(b: Build) -> None:
+        inputs = [b.data(*shape), b.weights(shape[axis:], "u8")]
+        b.result(b.node("RMSNormalization", inputs, axis=axis))
+
+    return case
+
+
 def with_parameters(op_type: str, *parameters: Any, computed: bool = False, **attributes: Any) -> Case:
     """A data op with int64 parameters, constant or computed; None leaves one out."""
 
@@ -247,6 +255,8 @@ PLANTED: tuple[tuple[str, Case], ...] = (
     (qnn.ALPHA, gemm(alpha=2.0)),
     (qnn.BETA, gemm(beta=0.5)),
     (qnn.LAST_AXIS, layer_norm(axis=1)),
+    (qnn.LAST_AXIS, rms_norm(2, 4, 8, axis=1)),
+    (qnn.NORM_RANK, rms_norm(1, 1, 2, 4, 8)),
     (qnn.PARAMETERS, with_parameters("Slice", *SHAPES, computed=True)),
     (qnn.PARAMETERS, with_parameters("Split", [4, 4], computed=True, axis=2)),
     (qnn.PARAMETERS, with_parameters("Expand", [1, 2, 8], computed=True)),
@@ -268,7 +278,7 @@ GOOD: tuple[Case, ...] = (
     *(unary("Sqrt", OTHER), unary("AveragePool", OTHER, kernel_shape=[2, 2]), binary("Add"), binary("Max")),
     *(unary("Softmax", UNIT), unary("Sigmoid", UNIT), unary("Tanh", {"scale": 1 / 128, "zero_point": 128})),
     *(conv(), conv(x=S8, y=S8), conv(x=U16, y=U16), gemm(), matmul({}, {}), blocks(16), blocks(64)),
-    *(layer_norm(), pad(), resize(), cumsum(), compare(), index_result, absorbed),
+    *(layer_norm(), rms_norm(2, 4, 8), pad(), resize(), cumsum(), compare(), index_result, absorbed),
     *(of_three("Where"), of_three("ScatterElements"), with_parameters("Slice", *SHAPES)),
     *(with_parameters("Split", [4, 4], axis=2), with_parameters("Expand", [1, 2, 8])),
     with_parameters("Tile", [1, 1, 2]),
