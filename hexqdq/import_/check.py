@@ -6,6 +6,7 @@ import onnx
 import onnx_ir as ir
 
 from hexqdq.errors import ModelError
+from hexqdq.import_.light import light_proto
 
 DAMAGED = "the file is damaged or was written wrongly; check it with onnx.checker"
 
@@ -80,7 +81,7 @@ def _lacks(formal: onnx.defs.OpSchema.FormalParameter, value: ir.Value | None) -
 def check_texts(model: ir.Model, name: str) -> None:
     """Names and attributes can be written again: they are UTF-8, and their types are ONNX's."""
     try:
-        ir.to_proto(model)
+        light_proto(model, most_bytes=0)
     except Exception as error:
         cause: BaseException = error
         while cause.__cause__ is not None:

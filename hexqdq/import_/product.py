@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import onnx_ir as ir
+
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +39,19 @@ def model_digest(model: ir.Model) -> str:
         tensor = graph.initializers[name].const_value
         if tensor is not None:
             digest.update(f"{name}|{tensor.dtype}|{tensor.shape}\n".encode())
-            digest.update(_bytes(tensor))
+            for piece in _bytes(tensor):
+                digest.update(piece)
     return digest.hexdigest()
 
 
-def _bytes(tensor: ir.TensorProtocol) -> bytes:
-    """The values' bytes; texts with their lengths."""
+def _bytes(tensor: ir.TensorProtocol) -> Iterator[bytes | memoryview]:
+    """The values' bytes in pieces; texts with their lengths."""
     if tensor.dtype == ir.DataType.STRING:
-        return b"".join(b"%d:%s" % (len(text), text) for text in tensor.numpy().reshape(-1))
-    return tensor.tobytes()
+        yield from (b"%d:%s" % (len(text), text) for text in tensor.numpy().reshape(-1))
+        return
+    values = tensor.numpy()
+    if tensor.dtype.bitwidth < 8 or sys.byteorder != "little":
+        yield tensor.tobytes()
+        return
+    flat = np.ascontiguousarray(values).reshape(-1)
+    yield from (flat[at : at + _PIECE].view(np.uint8).data for at in range(0, flat.size, _PIECE))

@@ -12,6 +12,7 @@ from hexqdq.import_.check import check_model
 
 _ORT_MARK = b"ORTM"
 _COPIED_BYTES = 1 << 28
+"""External data up to this size are copied to memory, more are mapped."""
 _HINT = "give an ONNX file (.onnx)"
 
 Source = str | Path | bytes | onnx.ModelProto
@@ -79,23 +80,23 @@ def _normalise_domains(model: ir.Model) -> None:
 
 def _load_external(model: ir.Model, name: str, folder: Path | None) -> None:
     """Points external tensors at the model's folder and touches each, so that faults show here."""
-    for value in model.graph.initializers.values():
-        tensor = value.const_value
-        if not isinstance(tensor, ir.ExternalTensor):
-            continue
+    tensors = {v: v.const_value for v in model.graph.initializers.values()}
+    external = {value: tensor for value, tensor in tensors.items() if isinstance(tensor, ir.ExternalTensor)}
+    copied = sum(tensor.nbytes for tensor in external.values()) <= _COPIED_BYTES
+    for value, tensor in external.items():
         if folder is None:
             where = f"the data of {value.name!r} lie in the file {str(tensor.location)!r}"
             raise ModelError(name, where, "give the model's path instead")
         tensor.base_dir = folder
         where = f"the external data of {value.name!r} in {folder / str(tensor.location)}"
-        value.const_value = _checked(tensor, name, where)
+        value.const_value = _checked(tensor, name, where, copied)
 
 
-def _checked(tensor: ir.ExternalTensor, name: str, what: str) -> ir.TensorProtocol:
-    """The tensor in memory where it is small, else as it lies in its file, mapped."""
+def _checked(tensor: ir.ExternalTensor, name: str, what: str, copied: bool) -> ir.TensorProtocol:
+    """The tensor in memory where it is to be copied, else as it lies in its file, mapped."""
     try:
         values = tensor.numpy()
-        if values.nbytes > _COPIED_BYTES:
+        if not copied:
             return tensor
         return ir.Tensor(values.copy(), dtype=tensor.dtype, name=tensor.name)
     except Exception as error:

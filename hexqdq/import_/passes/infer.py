@@ -6,8 +6,10 @@ import onnx
 import onnx_ir as ir
 
 from hexqdq.errors import ModelError
+from hexqdq.import_.light import light_proto
 
 _SMALL_BYTES = 1024
+"""Inference reads the values of small constants only."""
 _CONTRIB_QDQ = ("QuantizeLinear", "DequantizeLinear")
 
 
@@ -23,7 +25,7 @@ def infer_shapes(model: ir.Model) -> int:
 
 
 def _infer_once(model: ir.Model) -> int:
-    proto = _without_large_tensors(model)
+    proto = light_proto(model, _SMALL_BYTES)
     try:
         inferred = onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
     except Exception as error:
@@ -43,24 +45,6 @@ def _leniently(proto: onnx.ModelProto) -> onnx.ModelProto:
     except Exception as error:
         problem = " ".join(str(error).split())
         raise ModelError("shape inference", problem, "check the model with onnx.checker") from error
-
-
-def _without_large_tensors(model: ir.Model) -> onnx.ModelProto:
-    """The model with its large initializers declared as inputs: inference reads small ones only."""
-    proto = ir.to_proto(model)
-    graph = proto.graph
-    kept = []
-    for value in model.graph.initializers.values():
-        tensor = value.const_value
-        if tensor is not None and tensor.nbytes > _SMALL_BYTES:
-            shape = tensor.shape.numpy()
-            graph.input.append(onnx.helper.make_tensor_value_info(str(value.name), int(tensor.dtype), shape))
-        else:
-            kept.append(value.name)
-    small = [tensor for tensor in graph.initializer if tensor.name in set(kept)]
-    del graph.initializer[:]
-    graph.initializer.extend(small)
-    return proto
 
 
 def _merge(model: ir.Model, inferred: onnx.ModelProto) -> int:

@@ -8,11 +8,14 @@ import onnx
 import onnx_ir as ir
 
 from hexqdq.errors import ModelError
+from hexqdq.import_.light import light_proto, with_weights
 from hexqdq.import_.passes.names import name_nodes
 
 CANONICAL_OPSET = 17
 _IR_VERSION = 8
 """The IR version of opset 17: older ones list initializers among the inputs."""
+_READ_BYTES = 1 << 16
+"""The converter reads the values of constants up to this size: axes, shapes, scales."""
 _RESIZE_WITHOUT_MODES = 10
 """Up to this opset Upsample and Resize have one way of placing elements, which is not the later default."""
 
@@ -24,7 +27,7 @@ def upgrade_opset(model: ir.Model) -> int:
         return 0
     model.ir_version = max(model.ir_version, _IR_VERSION)
     resizes = _old_resizes(model.graph) if opset <= _RESIZE_WITHOUT_MODES else {}
-    proto = ir.to_proto(model)
+    proto = light_proto(model, _READ_BYTES)
     try:
         converted = ir.from_proto(onnx.version_converter.convert_version(proto, CANONICAL_OPSET))
     except Exception as error:
@@ -33,7 +36,7 @@ def upgrade_opset(model: ir.Model) -> int:
             f"cannot be upgraded to {CANONICAL_OPSET}: {error}",
             f"export the model with opset {CANONICAL_OPSET} or newer",
         ) from error
-    model.graph = converted.graph
+    model.graph = with_weights(converted, model, _READ_BYTES).graph
     _name_modes(model.graph, resizes)
     name_nodes(model)
     return 1
