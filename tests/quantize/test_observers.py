@@ -13,12 +13,16 @@ from numpy.typing import NDArray
 
 from hexqdq.errors import CalibrationError
 from hexqdq.quantize.observers import METHODS
-from hexqdq.quantize.observers.base import ORDER_TOLERANCE, Knobs, Observer, Range
+from hexqdq.quantize.observers.base import Knobs, Observer, Range
 from hexqdq.quantize.observers.histogram import Histogram
 
 Array = NDArray[Any]
 FINITE = st.floats(-(2.0**100), 2.0**100, width=32)
 SAMPLES = st.lists(hnp.arrays(np.float32, st.integers(1, 20), elements=FINITE), min_size=1, max_size=6)
+NEAR_ONE = st.lists(
+    hnp.arrays(np.float32, st.integers(1, 20), elements=st.floats(-2, 2, width=32)), min_size=1, max_size=6
+)
+"""Values whose bins float32 tells apart."""
 KNOBS = Knobs(histogram_bins=512)
 CLIPPING = ("percentile", "entropy")
 every_method = pytest.mark.parametrize("method", METHODS)
@@ -36,18 +40,13 @@ def observed(method: str, samples: list[Array], knobs: Knobs = KNOBS) -> Range:
     return observer(method, samples, knobs).range()
 
 
-def close(samples: list[Array], range_: Range) -> Any:
-    """``range_`` up to ORDER_TOLERANCE of the largest magnitude."""
-    return pytest.approx(range_, rel=0, abs=ORDER_TOLERANCE * float(np.abs(np.concatenate(samples)).max()))
-
-
 @every_method
 @fewer
 @given(SAMPLES, st.randoms())
 def test_order_does_not_matter(method: str, samples: list[Array], random: Any) -> None:
     shuffled = list(samples)
     random.shuffle(shuffled)
-    assert observed(method, shuffled) == close(samples, observed(method, samples))
+    assert observed(method, shuffled) == observed(method, samples)
 
 
 @every_method
@@ -57,7 +56,7 @@ def test_merging_equals_seeing_all(method: str, first: list[Array], second: list
     left = observer(method, first)
     left.merge(observer(method, second))
     left.merge(METHODS[method](KNOBS))
-    assert left.range() == close(first + second, observed(method, first + second))
+    assert left.range() == observed(method, first + second)
 
 
 @every_method
@@ -149,15 +148,15 @@ def _error(values: Array, low: float, high: float) -> float:
     return float(np.mean((values - restored) ** 2))
 
 
-@fewer
-@given(SAMPLES)
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(SAMPLES, NEAR_ONE))
 def test_histogram_is_that_of_one_pass(samples: list[Array]) -> None:
     grown = Histogram(64)
     for sample in samples:
-        grown.add(sample)
+        grown.add(sample, (float(sample.min()), float(sample.max())))
     values = np.concatenate(samples)
     once = Histogram(64)
-    once.add(values)
+    once.add(values, (float(values.min()), float(values.max())))
     assert np.array_equal(grown.counts(), once.counts()) and np.array_equal(grown.edges(), once.edges())
     assert grown.total == values.size == grown.counts().sum() and grown.zeros == np.sum(values == 0)
     assert np.array_equal(np.histogram(values.astype(np.float64), _closed(grown.edges()))[0], grown.counts())
@@ -171,6 +170,7 @@ def _closed(edges: Array) -> Array:
 def test_memory_does_not_grow() -> None:
     seen = Histogram(512)
     for scale in np.exp2(np.arange(-100, 100)):
-        seen.add((scale * np.random.default_rng(2).normal(size=100)).astype(np.float32))
+        values = (scale * np.random.default_rng(2).normal(size=100)).astype(np.float32)
+        seen.add(values, (float(values.min()), float(values.max())))
         assert seen.counts().size <= 512
     assert seen.total == 20_000

@@ -1,27 +1,33 @@
-"""Runs the float model over the calibration samples, one at a time, and observes its tensors."""
+"""Runs the float model over the calibration samples and observes its tensors."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from pathlib import Path
-from typing import Any
+import math
+import queue
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
 from hexqdq.errors import CalibrationError
+from hexqdq.quantize.calibration.parallel import in_order, threads_for
 from hexqdq.quantize.calibration.ranges import Ranges
+from hexqdq.quantize.calibration.session import WatchedSession
 from hexqdq.quantize.observers import METHODS
-from hexqdq.quantize.observers.base import WIDE_LEVELS, Knobs, Observer
+from hexqdq.quantize.observers.base import WIDE_LEVELS, Knobs, Observer, Range
 
 Array = NDArray[Any]
 Sample = Mapping[str, Array]
 Progress = Callable[[int, int | None], None]
 """Called with the samples done and, where known, their number."""
+Results = Iterable[tuple[str, Array]]
+"""The watched values of one sample, by name."""
+Result = TypeVar("Result")
 
-_IN_MEMORY_BYTES = 1 << 30
+_SAME_VALUES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "DepthToSpace", "SpaceToDepth", "Identity")
+"""Ops whose output has the values of its input in another order."""
 
 
 def calibrate(
@@ -32,19 +38,62 @@ def calibrate(
     progress: Progress | None = None,
     knobs: Knobs = Knobs(),  # noqa: B008 - frozen
 ) -> Ranges:
-    """The ranges of each named float value over the samples.
+    """The ranges of each named float value over the samples; [0, 0] for one that has no elements.
 
-    Memory holds the activations of one sample. Raises CalibrationError where there is no sample,
-    one does not fit the model's inputs, or a value is NaN or infinite.
+    Samples run in parallel where memory permits; neither that nor their order changes a bit. Raises
+    CalibrationError where there is no sample, one does not fit the model's inputs, or a value is NaN
+    or infinite.
     """
-    observers: dict[str, Observer] = {name: METHODS[method](knobs) for name in names}
-    run = Runner(model, names)
-    for index, sample in enumerate(counted(samples, progress)):
-        for name, values in run(sample, index):
-            _require_finite(name, values, index)
-            observers[name].update(values)
-        del sample
-    return _ranges(observers)
+    values = _values(model.graph)
+    watched = {name: _first_of_same_values(values[name]) for name in names}
+    run = Runner(model, tuple(dict.fromkeys(watched.values())))
+    pool = _Pool(tuple(dict.fromkeys(watched.values())), method, knobs)
+    for _ in run.each(samples, pool.observing, progress):
+        pass
+    narrow, wide = pool.ranges(run.empty)
+    return Ranges({name: narrow[watched[name]] for name in names}, {name: wide[watched[name]] for name in names})
+
+
+def _first_of_same_values(value: ir.Value) -> str:
+    """The name of the value that this one is in another order, itself where it is none."""
+    node = value.producer()
+    while node is not None and node.op_type in _SAME_VALUES and node.domain == "":
+        source = node.inputs[0]
+        if source is None or source.is_initializer():
+            break
+        value, node = source, source.producer()
+    return str(value.name)
+
+
+class _Pool:
+    """Sets of observers, one per sample that is worked on: a set is used by one thread at a time."""
+
+    def __init__(self, names: Sequence[str], method: str, knobs: Knobs) -> None:
+        self._names, self._method, self._knobs = names, METHODS[method], knobs
+        self._free: queue.SimpleQueue[dict[str, Observer]] = queue.SimpleQueue()
+
+    def observing(self, index: int, results: Results) -> None:
+        try:
+            observers = self._free.get_nowait()
+        except queue.Empty:
+            observers = {name: self._method(self._knobs) for name in self._names}
+        for name, values in results:
+            if values.size:
+                observers[name].update(values, _finite_bounds(name, values, index))
+        self._free.put(observers)
+
+    def ranges(self, empty: Collection[str]) -> tuple[dict[str, Range], dict[str, Range]]:
+        observers = self._free.get()
+        while not self._free.empty():
+            for name, other in self._free.get().items():
+                observers[name].merge(other)
+        narrow: dict[str, Range] = {}
+        wide: dict[str, Range] = {}
+        for name, observer in observers.items():
+            nothing = name in empty
+            narrow[name] = (0.0, 0.0) if nothing else observer.range()
+            wide[name] = (0.0, 0.0) if nothing else observer.range(WIDE_LEVELS)
+        return narrow, wide
 
 
 def counted(samples: Iterable[Sample], progress: Progress | None) -> Iterator[Sample]:
@@ -63,22 +112,14 @@ def counted(samples: Iterable[Sample], progress: Progress | None) -> Iterator[Sa
         raise CalibrationError("calibration", "there are no samples", "give at least one; 50 to 200 are usual")
 
 
-def _ranges(observers: Mapping[str, Observer]) -> Ranges:
-    narrow, wide = {}, {}
-    for name, observer in observers.items():
-        try:
-            narrow[name], wide[name] = observer.range(), observer.range(WIDE_LEVELS)
-        except CalibrationError as error:
-            raise CalibrationError(f"tensor {name!r}", error.problem, error.hint) from error
-    return Ranges(narrow, wide)
-
-
-def _require_finite(name: str, values: Array, index: int) -> None:
-    if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
+def _finite_bounds(name: str, values: Array, index: int) -> Range:
+    low, high = float(values.min()), float(values.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
         kind = "NaN" if np.isnan(values).any() else "infinity"
         raise CalibrationError(
             f"tensor {name!r}", f"holds {kind} in calibration sample {index}", "remove the sample or mend the model"
         )
+    return low, high
 
 
 class Runner:
@@ -86,11 +127,24 @@ class Runner:
 
     def __init__(self, model: ir.Model, names: Sequence[str]) -> None:
         self._inputs = {str(value.name): value for value in model.graph.inputs}
+        values = _values(model.graph)
+        self._bytes = 4 * sum(_size(values[name]) for name in names)
+        self.empty = frozenset(name for name in names if not _size(values[name]))
         self._fed = [name for name in names if name in self._inputs]
         self._fetched = [name for name in names if name not in self._inputs]
-        self._session = _session(model, self._fetched)
+        self._session = WatchedSession(model, self._fetched) if self._fetched else None
 
-    def __call__(self, sample: Sample, index: int) -> Iterable[tuple[str, Array]]:
+    def each(
+        self, samples: Iterable[Sample], use: Callable[[int, Results], Result], progress: Progress | None = None
+    ) -> Iterator[Result]:
+        """``use(index, results)`` of each sample, in their order; memory holds the samples that run at once."""
+
+        def work(index: int, sample: Sample) -> Result:
+            return use(index, self(sample, index))
+
+        return in_order(work, counted(samples, progress), threads_for(self._bytes))
+
+    def __call__(self, sample: Sample, index: int) -> Results:
         feeds = {name: self._feed(sample, name, index) for name in self._inputs}
         for name in sample:
             if name not in self._inputs:
@@ -98,8 +152,8 @@ class Runner:
                 found = f"has {name!r}, which is no input; expected {known}"
                 raise CalibrationError(f"calibration sample {index}", found, "name the arrays after the inputs")
         yield from ((name, feeds[name]) for name in self._fed)
-        if self._fetched:
-            yield from zip(self._fetched, self._session.run(self._fetched, feeds), strict=True)
+        if self._session is not None:
+            yield from zip(self._fetched, self._session.run(feeds), strict=True)
 
     def _feed(self, sample: Sample, name: str, index: int) -> Array:
         value = self._inputs[name]
@@ -118,21 +172,11 @@ class Runner:
         return array
 
 
-def _session(model: ir.Model, names: Sequence[str]) -> Any:
-    """An onnxruntime session of the model with ``names`` among its outputs."""
-    import onnxruntime
+def _values(graph: ir.Graph) -> dict[str, ir.Value]:
+    made = (value for node in graph for value in node.outputs)
+    return {str(value.name): value for value in (*graph.inputs, *made)}
 
-    watched = model.clone()
-    listed = {value.name for value in watched.graph.outputs}
-    values = {v.name: v for node in watched.graph for v in node.outputs}
-    watched.graph.outputs.extend(values[name] for name in names if name not in listed)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    providers = ["CPUExecutionProvider"]
-    size = sum(v.const_value.nbytes for v in watched.graph.initializers.values() if v.const_value is not None)
-    if size <= _IN_MEMORY_BYTES:
-        return onnxruntime.InferenceSession(ir.to_proto(watched).SerializeToString(), options, providers=providers)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        ir.save(watched, path, external_data="model.data")
-        return onnxruntime.InferenceSession(str(path), options, providers=providers)
+
+def _size(value: ir.Value) -> int:
+    assert value.shape is not None
+    return math.prod(value.shape.numpy())

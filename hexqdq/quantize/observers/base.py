@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,8 +16,6 @@ Range = tuple[float, float]
 
 NARROW_LEVELS, WIDE_LEVELS = 1 << 8, 1 << 16
 """Of the element types of 8 bits and of 16."""
-ORDER_TOLERANCE = 2.0**-40
-"""What the order or a split of the samples may change, as a share of the largest magnitude seen."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +34,16 @@ class Knobs:
 class Observer(Protocol):
     """Sees a tensor's values sample by sample and keeps what it needs for a range, not the values.
 
-    Neither the order of the samples nor a split into merged observers changes the range by more than
-    ORDER_TOLERANCE.
+    Neither the order of the samples nor a split into merged observers changes the range by a bit.
     """
 
     def __init__(self, knobs: Knobs = ...) -> None: ...
 
-    def update(self, values: Array) -> None:
-        """Takes the values of one sample; what is not finite is left out, an empty array changes nothing."""
+    def update(self, values: Array, bounds: Range | None = None) -> None:
+        """Takes the values of one sample; what is not finite is left out, an empty array changes nothing.
+
+        ``bounds`` are the smallest and the largest value where they are known, and then finite.
+        """
 
     def merge(self, other: Observer) -> None:
         """Takes what another observer of the same method and knobs has seen."""
@@ -54,13 +55,15 @@ class Observer(Protocol):
         """
 
 
-def finite(values: Array) -> Array:
-    """The finite values [count]."""
+def finite(values: Array, bounds: Range | None) -> tuple[Array, Range] | None:
+    """The finite values [count], their smallest and their largest; None where there are none."""
     flat: Array = values.reshape(-1)
-    if not flat.size or (np.isfinite(flat.min()) and np.isfinite(flat.max())):
-        return flat
-    kept: Array = flat[np.isfinite(flat)]
-    return kept
+    if not flat.size:
+        return None
+    low, high = bounds or (float(flat.min()), float(flat.max()))
+    if math.isfinite(low) and math.isfinite(high):
+        return flat, (low + 0.0, high + 0.0)  # no zero with a sign
+    return finite(flat[np.isfinite(flat)], None)
 
 
 def empty(method: str) -> CalibrationError:

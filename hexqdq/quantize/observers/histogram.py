@@ -17,6 +17,7 @@ Reals = NDArray[np.float64]
 _CHUNK = 1 << 16
 _FINEST = -1000
 _FARTHEST = 62
+_EXACT_32 = 126
 _DIGITS = 40
 """Bins are at least the largest magnitude / 2**_DIGITS wide, so a bin's number has so many bits at most."""
 
@@ -35,20 +36,33 @@ class Histogram:
         self._exponent, self._first = _FINEST, 0
         self._counts: Counts = np.zeros(bins, np.int64)
 
-    def add(self, values: NDArray[Any]) -> None:
-        """Counts finite values [count]."""
-        if not values.size:
-            return
-        self._cover(float(values.min()), float(values.max()))
-        scale = math.ldexp(1.0, -self._exponent)
+    def add(self, values: NDArray[Any], bounds: Range) -> None:
+        """Counts finite values [count] whose smallest and largest are ``bounds``."""
+        self._cover(*bounds)
+        number = self._number_32 if self._fits_32(values) else self._number_64
         for start in range(0, values.size, _CHUNK):
-            piece = np.multiply(values[start : start + _CHUNK], scale, dtype=np.float64)
-            np.floor(piece, out=piece)
-            piece -= self._first
-            found = np.bincount(piece.astype(np.intp))
+            piece = values[start : start + _CHUNK]
+            found = np.bincount(number(piece))
             self._counts[: found.size] += found
+            self.zeros += int(np.count_nonzero(piece == 0))
         self.total += values.size
-        self.zeros += values.size - int(np.count_nonzero(values))
+
+    def _fits_32(self, values: NDArray[Any]) -> bool:
+        """Whether float32 tells the bin of each value exactly: scaling up by a power of two loses nothing."""
+        farthest = max(abs(self._first), abs(self._first + self.bins))
+        return values.dtype == np.float32 and farthest <= 1 << 24 and -_EXACT_32 <= self._exponent <= 0
+
+    def _number_32(self, piece: NDArray[Any]) -> NDArray[np.int32]:
+        scaled = piece * np.float32(math.ldexp(1.0, -self._exponent))
+        number: NDArray[np.int32] = np.floor(scaled, out=scaled).astype(np.int32)
+        number -= self._first
+        return number
+
+    def _number_64(self, piece: NDArray[Any]) -> NDArray[np.intp]:
+        scaled = np.multiply(piece, math.ldexp(1.0, -self._exponent), dtype=np.float64)
+        np.floor(scaled, out=scaled)
+        scaled -= self._first
+        return scaled.astype(np.intp)
 
     def merge(self, other: Histogram) -> None:
         """Counts what another histogram of as many bins holds."""
@@ -108,8 +122,9 @@ class HistogramObserver(ABC):
         self.knobs = knobs
         self.histogram = Histogram(knobs.histogram_bins)
 
-    def update(self, values: NDArray[Any]) -> None:
-        self.histogram.add(finite(values))
+    def update(self, values: NDArray[Any], bounds: Range | None = None) -> None:
+        if (kept := finite(values, bounds)) is not None:
+            self.histogram.add(*kept)
 
     def merge(self, other: Observer) -> None:
         if not isinstance(other, type(self)) or other.knobs != self.knobs:

@@ -16,11 +16,10 @@ class MinMax:
     def __init__(self, knobs: Knobs = Knobs()) -> None:  # noqa: B008 - frozen
         self._low, self._high = math.inf, -math.inf
 
-    def update(self, values: NDArray[Any]) -> None:
-        kept = finite(values)
-        if kept.size:
-            self._low = min(self._low, float(kept.min()))
-            self._high = max(self._high, float(kept.max()))
+    def update(self, values: NDArray[Any], bounds: Range | None = None) -> None:
+        if (kept := finite(values, bounds)) is not None:
+            _, (low, high) = kept
+            self._low, self._high = min(self._low, low), max(self._high, high)
 
     def merge(self, other: Observer) -> None:
         if not isinstance(other, MinMax):

@@ -23,8 +23,9 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from hexqdq.qtypes import QuantParams
-from hexqdq.quantize.calibration.calibrate import Progress, Runner, Sample, counted
+from hexqdq.quantize.calibration.calibrate import Progress, Results, Runner, Sample
 from hexqdq.quantize.draft import Draft
+from hexqdq.quantize.planning.encodings import NARROW_BITS
 from hexqdq.quantize.planning.graph import constant, input_at
 from hexqdq.quantize.planning.plan import plan
 from hexqdq.quantize.planning.select import select
@@ -48,16 +49,21 @@ class Pair:
 def bias_correct(draft: Draft, samples: Iterable[Sample], progress: Progress | None = None) -> Draft:
     """The draft with what to add to the bias of each contraction that has one [channels].
 
-    Streams: memory holds the activations of one sample.
+    Streams: memory holds the activations of the samples that run at once.
     """
     model, pairs = _with_twins(draft)
     axes = {name: pair.axis for pair in pairs for name in (pair.exact, pair.quantized)}
+    if not pairs:
+        return draft
     sums: dict[str, Any] = defaultdict(float)
     count = 0
-    run = Runner(model, tuple(axes))
-    for index, sample in enumerate(counted(samples, progress) if pairs else ()):
-        for name, values in run(sample, index):
-            sums[name] = sums[name] + _means(values, axes[name])
+
+    def means(index: int, results: Results) -> dict[str, Means]:
+        return {name: _means(values, axes[name]) for name, values in results}
+
+    for found_means in Runner(model, tuple(axes)).each(samples, means, progress):
+        for name, mean in found_means.items():
+            sums[name] = sums[name] + mean
         count += 1
     found = {pair.node: (sums[pair.exact] - sums[pair.quantized]) / count for pair in pairs}
     return replace(draft, corrections={**draft.corrections, **found})
@@ -75,7 +81,7 @@ def _with_twins(draft: Draft) -> tuple[ir.Model, list[Pair]]:
     made = plan(selection)
     encodings = draft.encodings(made)
     writer = QdqWriter(model.graph)
-    if not encodings.are_narrow:
+    if not encodings.are_narrow or draft.recipe.weights.bits != NARROW_BITS:
         writer.admit_all_types(model)
     pairs, readers = [], defaultdict[tuple[ir.Value, QuantParams], list[Reader]](list)
     for node in selection.ends:
@@ -85,7 +91,7 @@ def _with_twins(draft: Draft) -> tuple[ir.Model, list[Pair]]:
         if constant(input_at(*bias_place(node, selection))) is None:
             continue
         read = encodings.read(node, data)
-        weights = quantize_contraction(node, selection, draft, read.scale[0]).weights
+        weights = quantize_contraction(node, selection, draft, read.scale[0], read.dtype).weights
         twin = writer.twin(node)
         writer.constant(twin, 1, weights, str(twin.name))
         readers[data, read].append((twin, 0))

@@ -1,0 +1,61 @@
+"""onnxruntime sessions of models whose values are watched, the same to the bit on any number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+from numpy.typing import NDArray
+
+_SHARED_BYTES = 1 << 16
+
+
+class WatchedSession:
+    """Runs the model with ``names``, values that nodes make, among its outputs; several runs at once may.
+
+    One thread a run: with more, onnxruntime splits some sums by the number of threads, which changes
+    their last bits.
+    """
+
+    def __init__(self, model: ir.Model, names: Sequence[str]) -> None:
+        import onnxruntime
+
+        self._names = list(names)
+        watched = _watching(model, names)
+        self._weights = _without_weights(watched)  # onnxruntime reads them in place: they live as long as the session
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        given = [onnxruntime.OrtValue.ortvalue_from_numpy(values) for values in self._weights.values()]
+        options.add_external_initializers(list(self._weights), given)
+        data = ir.to_proto(watched).SerializeToString()
+        self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+
+    def run(self, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+        """The named values, in their order."""
+        return list(self._session.run(self._names, dict(feeds)))
+
+
+def _watching(model: ir.Model, names: Sequence[str]) -> ir.Model:
+    watched = model.clone()
+    listed = {value.name for value in watched.graph.outputs}
+    values = {v.name: v for node in watched.graph for v in node.outputs}
+    watched.graph.outputs.extend(values[name] for name in names if name not in listed)
+    return watched
+
+
+def _without_weights(model: ir.Model) -> dict[str, NDArray[Any]]:
+    """Takes larger float32 initializers out of the model, to be given to the session as they lie in memory."""
+    taken = {}
+    for value in model.graph.initializers.values():
+        tensor = value.const_value
+        if tensor is None or tensor.dtype != ir.DataType.FLOAT or tensor.nbytes < _SHARED_BYTES:
+            continue
+        name = str(value.name)
+        taken[name] = np.ascontiguousarray(tensor.numpy())
+        shape = ir.Shape(tensor.shape.numpy())
+        value.const_value = ir.ExternalTensor("weights", 0, tensor.nbytes, tensor.dtype, shape=shape, name=name)
+    return taken
