@@ -84,12 +84,21 @@ def quantize(
     white: Annotated[float | None, typer.Option(help="Pictures: value of white before --mean; 1 by default.")] = None,
     layout: Annotated[str | None, typer.Option(help="Pictures: nchw or nhwc, if the shape leaves it open.")] = None,
     channels: Annotated[str | None, typer.Option(help="Pictures: rgb (default) or bgr.")] = None,
+    preset: Annotated[str | None, typer.Option(help="auto, a8w8, a16w8, a8w4 or a16w4: bits of values, weights.")] = None,
     recipe: Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A recipe as JSON.")] = None,
+    activations: Annotated[str | None, typer.Option(help="Values between nodes as u8, s8, u16 or s16.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Weights as s8, u8, s4 or s16.")] = None,
+    weight_block: Annotated[int | None, typer.Option(help="4-bit weights that share a scale; 0 for channels.")] = None,
     method: Annotated[str | None, typer.Option(help="Ranges by mse, minmax, average, percentile or entropy.")] = None,
     percentile: Annotated[float | None, typer.Option(help="Percent of values that percentile keeps.")] = None,
     mse_power: Annotated[float | None, typer.Option(help="Power of the error that mse sums.")] = None,
     histogram_bins: Annotated[int | None, typer.Option(help="Bins of a tensor's histogram.")] = None,
     bias_correct: Annotated[bool | None, typer.Option(help="Take the mean error out of biases.")] = None,
+    mixed: Annotated[bool | None, typer.Option(help="16-bit activations where 8 bits hurt the outputs.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="PERCENT", help="MACs with 16-bit activations, at most.")
+    ] = None,
+    target_drop: Annotated[float | None, typer.Option(metavar="DB", help="Of the outputs, against 16 bits.")] = None,
     ranges: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Ranges as JSON: read where it exists, else written.")
     ] = None,
@@ -105,11 +114,18 @@ def quantize(
     pictures = options_from_text(image_size, mean, std, white, layout, channels)
     chosen = convert.chosen_recipe(
         recipe,
+        preset,
+        activations=activations,
+        weights=weights,
+        weight_block=weight_block,
         method=method,
         percentile=percentile,
         mse_power=mse_power,
         histogram_bins=histogram_bins,
         bias_correct=bias_correct,
+        mixed=mixed,
+        budget=budget,
+        target_drop=target_drop,
     )
     with _progress(quiet or as_json) as progress:
         result = convert.quantize_to_file(
@@ -140,9 +156,8 @@ def compile(
     """Compile a QDQ model, or a TOSA function (.mlir), into a context file."""
     from hexqdq.app import convert
 
-    path = output or model.with_name(
-        model.name.removesuffix(".onnx").removesuffix(".mlir").removesuffix(".qdq") + ".ctx"
-    )
+    stem = model.name.removesuffix(".onnx").removesuffix(".mlir").removesuffix(".qdq")
+    path = output or model.parent / f"{stem}.ctx"
     with _progress(quiet or as_json) as progress:
         result = convert.compile_to_file(
             model,
@@ -174,9 +189,8 @@ def run(
     """Run a context once; print what its outputs are like, or write them."""
     from hexqdq.app import once
 
-    outcome = once.run_once(context, _files(inputs or []), executor)
-    if output is not None:
-        outcome.write(output)
+    with _progress(quiet or as_json) as progress:
+        outcome = once.run_once(context, _files(inputs or []), executor, output, progress)
     done = f"wrote {output}" if output else "give -o FILE.npz to keep the outputs"
     _show(outcome.to_json(), outcome.tables(), done, as_json, quiet)
 

@@ -49,6 +49,22 @@ def writing(path: Path, refusal: type[HexqdqError] = UsageError) -> Iterator[Non
         raise refusal(str(path), f"cannot be written: {error.strerror or error}", WRITABLE) from error
 
 
+def require_place(path: Path | None, refusal: type[HexqdqError] = UsageError) -> None:
+    """Raises ``refusal`` where nothing can be written at ``path``: asked before work whose result goes there."""
+    if path is not None:
+        with writing(path, refusal), tempfile.TemporaryFile(dir=path.parent):
+            pass
+
+
+def require_folder(folder: Path | None) -> None:
+    """Makes the folder of ``--dump``; raises UsageError where it cannot be made or written to."""
+    if folder is not None:
+        with dumping(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+
+
 @contextmanager
 def dumping(folder: Path) -> Iterator[None]:
     """Turns the system's refusal to write into the folder of ``--dump`` into an error that names it."""

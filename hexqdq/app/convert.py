@@ -14,7 +14,8 @@ from hexqdq.app.calibration.pictures import PictureOptions
 from hexqdq.app.calibration.signature import Signature
 from hexqdq.app.calibration.source import open_calibration
 from hexqdq.compile.product import CompiledModel
-from hexqdq.errors import UnsupportedError, UsageError
+from hexqdq.errors import ContextError, HexqdqError, UnsupportedError, UsageError
+from hexqdq.files import require_folder, require_place
 from hexqdq.import_.product import ImportedModel
 from hexqdq.quantize.calibration.ranges import Ranges, SavedRanges
 from hexqdq.quantize.product import QdqModel
@@ -42,13 +43,15 @@ class Quantized:
             "output": str(self.path),
             "ranges": {name: list(bounds) for name, bounds in self.product.ranges.items()},
             "left_float": self.product.decisions,
+            "mixed_precision": self.product.mixed,
             "measures": self.measures,
         }
 
     def tables(self) -> tuple[Table, ...]:
-        """Counts and times, and why nodes were left float."""
+        """Counts and times, which activations have 16 bits and why, and why nodes were left float."""
         reasons = reason_table(self.product.decisions, "Why nodes stay float")
-        return (self._counts(), reasons) if reasons.rows else (self._counts(),)
+        mixed = self.product.mixed.tables() if self.product.mixed is not None else ()
+        return (self._counts(), *mixed, reasons) if reasons.rows else (self._counts(), *mixed)
 
     def _counts(self) -> Table:
         counts = (
@@ -86,13 +89,15 @@ def quantize_model(
     ``calibration`` is a folder of .npz files, one .npz of stacked samples, or feeds by input name. A
     model that has Q/DQ already keeps them to the bit.
     """
+    if output is not None:
+        require_place(Path(output))
     outcome = _quantize(model, calibration, _Settings(recipe, input_shapes, progress=progress))
     product: QdqModel = outcome.products["quantize"]
     return product if output is None else _save(product, output)
 
 
 def compile_model(
-    model: Model,
+    model: Model | QdqModel,
     *,
     output: str | Path | None = None,
     target: str = DEFAULT_TARGET,
@@ -101,10 +106,18 @@ def compile_model(
 ) -> Path | CompiledModel:
     """Compiles a QDQ model; returns the written context's path, or the product without ``output``.
 
-    Raises ModelError for a model without Q/DQ.
+    ``model`` may be what ``quantize_model`` returned. Raises ModelError for a model without Q/DQ.
     """
+    if output is not None:
+        require_place(Path(output), ContextError)
     options = driver.Options(input_shapes=input_shapes or {}, target=find_target(target), progress=progress)
-    outcome = driver.run_stages(model, options, last="objects")
+    if isinstance(model, QdqModel):
+        if input_shapes:
+            found = f"given for {', '.join(input_shapes)}, and the model is quantized: its shapes are static"
+            raise UsageError("input_shapes", found, "give them to quantize_model")
+        outcome = driver.run_stages(model, options, first="partition", last="objects")
+    else:
+        outcome = driver.run_stages(model, options, last="objects")
     product: CompiledModel = outcome.products["objects"]
     return product if output is None else _write(product, output)
 
@@ -124,6 +137,7 @@ def quantize_to_file(
     """What ``hexqdq quantize`` does; the file ``ranges`` is read where it exists, else written."""
     if calibration is None and (ranges is None or not ranges.exists()):
         raise UsageError("--calib", "is missing", "give calibration data, or --ranges FILE of an earlier run")
+    _require_places(model, output, dump)
     outcome = _quantize(model, calibration, _Settings(recipe, input_shapes, dump, progress, pictures, ranges))
     product: QdqModel = outcome.products["quantize"]
     if ranges is not None and not ranges.exists() and product.ranges:
@@ -151,6 +165,7 @@ def compile_to_file(
     options = driver.Options(
         input_shapes=input_shapes or {}, target=find_target(target), dump=dump, progress=progress, allow_float=allow_cpu
     )
+    _require_places(model, output, dump, ContextError)
     if model.suffix == tosa_file.SUFFIX:
         outcome = tosa_file.compile_text(model, options)
     else:
@@ -164,6 +179,13 @@ def compile_to_file(
         )
     path = _write(product, output)
     return Compiled(path, product, (*outcome.measures, *size_measures(product, path)))
+
+
+def _require_places(model: Path, output: Path, dump: Path | None, refusal: type[HexqdqError] = UsageError) -> None:
+    """Asks before the work whether its results can be written; a model that is missing is told first."""
+    if model.is_file():
+        require_place(output, refusal)
+        require_folder(dump)
 
 
 def size_measures(product: CompiledModel, path: Path) -> tuple[Measure, ...]:
@@ -182,21 +204,22 @@ def size_measures(product: CompiledModel, path: Path) -> tuple[Measure, ...]:
     )
 
 
-def chosen_recipe(path: Path | None, **choices: Any) -> Recipe:
-    """The recipe of a file, or the default one, with the choices that are not None in place of its own."""
-    recipe = read_recipe(path) if path is not None else Recipe()
-    return replace(recipe, **{name: choice for name, choice in choices.items() if choice is not None})
+def chosen_recipe(path: Path | None, preset: str | None = None, **choices: Any) -> Recipe:
+    """A preset, the default one if not named, under the options of a file and the choices that are not None."""
+    base = Recipe.preset(preset) if preset is not None else Recipe()
+    recipe = read_recipe(path, base) if path is not None else base
+    return Recipe.from_json({name: choice for name, choice in choices.items() if choice is not None}, recipe)
 
 
-def read_recipe(path: Path) -> Recipe:
-    """A recipe from a JSON file; raises UsageError where it is not one."""
+def read_recipe(path: Path, base: Recipe | None = None) -> Recipe:
+    """A recipe from a JSON file, what it leaves out from ``base``; raises UsageError where it is not one."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"recipe {path}", f"cannot be read: {error}", "write Recipe(...).to_json() as JSON") from error
     if not isinstance(data, dict):
         raise UsageError(f"recipe {path}", "is no JSON object", "write Recipe(...).to_json() as JSON")
-    return Recipe.from_json(data)
+    return Recipe.from_json(data, base)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hexqdq.app.session import InferenceSession
+from hexqdq.app.session_source import is_model
 from hexqdq.errors import InputError, UsageError
-from hexqdq.files import replace_file
-from hexqdq.report import Cell, Measure, Table, measure_table
+from hexqdq.files import replace_file, require_place
+from hexqdq.report import Cell, Measure, Progress, Table, measure_table
 
 Array = NDArray[Any]
+
+COMPILING = "compile the model, unless the cache has it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,19 +40,34 @@ class OnceRun:
 
     def write(self, path: Path) -> None:
         """Writes the outputs as .npz; raises UsageError where the path cannot be written."""
-        if path.suffix != ".npz":
-            raise UsageError(f"output {path}", "is no .npz file", "give a name that ends in .npz")
         archive = io.BytesIO()
         np.savez(archive, **dict(self.outputs))
         replace_file(path, [archive.getbuffer()])
 
 
-def run_once(model: Path, files: Mapping[str, str], executor: str) -> OnceRun:
-    """Loads a context, or a QDQ model through the cache, and runs it on arrays read from .npy files."""
+def run_once(
+    model: Path,
+    files: Mapping[str, str],
+    executor: str,
+    output: Path | None = None,
+    progress: Progress | None = None,
+) -> OnceRun:
+    """Loads a context, or a QDQ model through the cache, and runs it on arrays read from .npy files.
+
+    The outputs are written to ``output``, an .npz, where one is given.
+    """
+    if output is not None and output.suffix != ".npz":
+        raise UsageError(f"output {output}", "is no .npz file", "give a name that ends in .npz")
+    require_place(output)
     feeds = {name: _read(name, Path(file)) for name, file in files.items()}
     started = time.perf_counter()
+    told = progress if progress is not None and is_model(model) else None
+    if told is not None:
+        told(COMPILING, 0, 1)
     session = InferenceSession(str(model), provider_options=[{"executor": executor}])
     loaded = time.perf_counter()
+    if told is not None:
+        told(COMPILING, 1, 1)
     names = [output.name for output in session.get_outputs()]
     results = session.run(None, feeds)
     ended = time.perf_counter()
@@ -57,7 +75,10 @@ def run_once(model: Path, files: Mapping[str, str], executor: str) -> OnceRun:
         Measure("load time", (loaded - started) * 1e3, "ms"),
         Measure("run time, the first", (ended - loaded) * 1e3, "ms"),
     )
-    return OnceRun(dict(zip(names, results, strict=True)), measures)
+    outcome = OnceRun(dict(zip(names, results, strict=True)), measures)
+    if output is not None:
+        outcome.write(output)
+    return outcome
 
 
 def _read(name: str, path: Path) -> Array:

@@ -157,6 +157,9 @@ class InferenceSession:
         return Runner(context, make_executor(self._options.executor), self._session_options)
 
     def _checked(self, feed: Mapping[str, Any]) -> dict[str, Array]:
+        if not isinstance(feed, Mapping):
+            problem = f"is a {type(feed).__name__}; expected a dictionary of arrays by input name"
+            raise InputError("input feed", problem, f"give {{{', '.join(f'{name!r}: ...' for name in self._inputs)}}}")
         for name in feed:
             if name not in self._inputs:
                 raise InputError(

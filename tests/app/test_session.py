@@ -224,3 +224,8 @@ def test_it_loads_and_runs_without_the_tool_chain(executor: str, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     here = InferenceSession(context, provider_options=[{"executor": executor}]).run(None, {"x": sample_input()})
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), here[0], strict=True)
+
+
+def test_a_feed_that_is_no_dictionary_is_told(session: InferenceSession) -> None:
+    with pytest.raises(InputError, match="is a list; expected a dictionary of arrays by input name"):
+        session.run(None, [sample_input()])  # type: ignore[arg-type]

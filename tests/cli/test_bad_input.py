@@ -82,13 +82,14 @@ def written(path: Path, content: bytes) -> Path:
 @pytest.mark.parametrize("command", ["quantize", "compile", "explain"])
 def test_models(command: str, fault: str, tmp_path: Path, capsys: Captured) -> None:
     model = MODELS[fault](tmp_path)
-    (tmp_path / "calib").mkdir()
+    for folder in ("calib", "out"):
+        (tmp_path / folder).mkdir()
     np.savez(tmp_path / "calib" / "0.npz", x=np.zeros((1, 4), np.float32))
     extra = ["--calib", tmp_path / "calib"] if command == "quantize" else []
     output = [] if command == "explain" else ["-o", tmp_path / "out" / "made"]
     assert run(command, model, *extra, *output) in (1, 2)
     told(capsys, model.name)
-    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+    assert not list((tmp_path / "out").iterdir())
 
 
 SAMPLES: dict[str, tuple[dict[str, object], tuple[str, ...]]] = {
@@ -303,3 +304,29 @@ def test_values_of_options(option: str, value: str, given: dict[str, Path], tmp_
     assert run("quantize", given["float"], "-o", given["made"], option, text, *calib) in (1, 2)
     told(capsys)
     assert not given["made"].exists()
+
+
+def test_a_place_that_cannot_be_written_is_told_before_the_work(tmp_path: Path, capsys: Captured) -> None:
+    model = requantizing_model(tmp_path / "m.onnx", 0.1, 0.05)
+    missing, feed = tmp_path / "no" / "such", tmp_path / "x.npy"
+    np.save(feed, np.zeros((1, 4), np.float32))
+    places = (
+        ("compile", str(model), "-o", str(missing / "m.ctx")),
+        ("compile", str(model), "-o", str(tmp_path / "m.ctx"), "--dump", str(feed)),
+        ("quantize", str(relu_model(tmp_path / "f.onnx", [1, 4])), "--calib", str(feed), "-o", str(missing / "q.onnx")),
+        ("run", str(model), "--input", f"x={feed}", "-o", str(missing / "y.npz")),
+    )
+    before = sorted(tmp_path.iterdir())
+    for arguments in places:
+        assert run(*arguments) in (1, 2), arguments
+        lines = capsys.readouterr().err.splitlines()
+        assert lines[0].startswith("error: ") and "cannot be written" in lines[0]
+    assert sorted(path for path in tmp_path.iterdir()) == sorted({*before, tmp_path / "f.onnx"})
+
+
+def test_a_folder_in_place_of_a_model_is_told(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("compile", ".") == 1
+    told(capsys, "is a folder", "ONNX")
