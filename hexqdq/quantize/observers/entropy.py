@@ -28,16 +28,23 @@ class Entropy(HistogramObserver):
 
     def choose(self, seen: Histogram, levels: int) -> Range:
         lows, highs = shrunk(min(seen.low, 0.0), CANDIDATES), shrunk(max(seen.high, 0.0), CANDIDATES)
-        together = [(lows[min(i, lows.size - 1)], highs[min(i, highs.size - 1)]) for i in range(CANDIDATES)]
-        _, high = self._best(seen, together, levels)
-        low, _ = self._best(seen, [(low, high) for low in lows], levels)
-        return self._best(seen, [(low, high) for high in highs], levels)
-
-    def _best(self, seen: Histogram, pairs: list[tuple[float, float]], levels: int) -> Range:
+        together = list(zip(_stretched(lows), _stretched(highs), strict=True))
         counts, centres = _coarse(seen, COARSE * levels)
-        divergences = [divergence(counts, centres, low, high, levels) for low, high in pairs]
-        low, high = pairs[int(np.argmin(divergences))]
-        return float(low), float(high)
+        if levels >= counts.size:
+            return seen.low, seen.high  # every bin has a level of its own: nothing diverges
+
+        def best(pairs: list[Range]) -> Range:
+            divergences = [divergence(counts, centres, low, high, levels) for low, high in pairs]
+            return pairs[int(np.argmin(divergences))]
+
+        _, high = best(together)
+        low, _ = best([(float(low), high) for low in lows])
+        return best([(low, float(high)) for high in highs])
+
+
+def _stretched(bounds: Reals) -> list[float]:
+    """CANDIDATES bounds; where there is 0 alone, 0 for all."""
+    return [float(bound) for bound in np.broadcast_to(bounds, CANDIDATES)]
 
 
 def _coarse(seen: Histogram, bins: int) -> tuple[Counts, Reals]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hexqdq.quantize.observers.base import Range
-from hexqdq.quantize.observers.histogram import Histogram, HistogramObserver, Reals, shrunk
+from hexqdq.quantize.observers.histogram import Counts, Histogram, HistogramObserver, Reals, shrunk
 
 CANDIDATES = 49
 """Bounds tried per side, down to 1/64 of the extreme."""
@@ -31,13 +31,18 @@ class Mse(HistogramObserver):
         """Lower bounds, upper bounds and the error of each pair, in units of the largest magnitude."""
         lows, highs = shrunk(min(seen.low, 0.0), CANDIDATES), shrunk(max(seen.high, 0.0), CANDIDATES)
         unit = max(abs(seen.low), abs(seen.high)) or 1.0
-        counts, edges = seen.counts(), seen.edges() / unit
-        centres = (edges[1:] + edges[:-1]) / 2
-        below = np.maximum((lows / unit)[:, None] - centres, 0.0)
-        above = np.maximum(centres - (highs / unit)[:, None], 0.0)
-        clipped = ((below > 0) @ counts)[:, None] + ((above > 0) @ counts)[None, :]
-        inside = np.maximum(seen.total - seen.zeros - clipped, 0)
-        power = self.knobs.mse_power
+        below = _clipped(seen.counts(), seen.edges() / unit, lows / unit, self.knobs.mse_power)
+        above = _clipped(seen.counts()[::-1], -seen.edges()[::-1] / unit, -highs / unit, self.knobs.mse_power)
+        inside = np.maximum(seen.total - seen.zeros - below[0][:, None] - above[0][None, :], 0)
         half = (highs[None, :] - lows[:, None]) / unit / (levels - 1) / 2
-        rounding = inside * half**power / (power + 1)
-        return lows, highs, (below**power @ counts)[:, None] + (above**power @ counts)[None, :] + rounding
+        rounding = inside * half**self.knobs.mse_power / (self.knobs.mse_power + 1)
+        return lows, highs, below[1][:, None] + above[1][None, :] + rounding
+
+
+def _clipped(counts: Counts, edges: Reals, bounds: Reals, power: float) -> tuple[Counts, Reals]:
+    """How many values lie below each bound, and the sum of their distances to it to the ``power``."""
+    centres = (edges[1:] + edges[:-1]) / 2
+    ends = np.searchsorted(centres, bounds)
+    pairs = zip(bounds, ends, strict=True)
+    distances = [np.sum(np.abs(bound - centres[:end]) ** power * counts[:end]) for bound, end in pairs]
+    return np.append(0, np.cumsum(counts))[ends], np.array(distances)
