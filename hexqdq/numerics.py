@@ -36,6 +36,14 @@ def saturate(values: Array, dtype: QType) -> Array:
     return np.clip(values, dtype.low, dtype.high).astype(dtype.numpy)
 
 
+def _spread(values: Array, params: QuantParams, rank: int) -> Array:
+    """Scales or zero points shaped to broadcast over a tensor of ``rank``, those of blocks over its elements."""
+    if params.block:
+        assert params.axis is not None
+        return values.repeat(params.block, params.axis)
+    return _along(values, params.axis, rank)
+
+
 def _along(values: Array, axis: int | None, rank: int) -> Array:
     """Per-channel values [channels] shaped to broadcast along ``axis`` of a tensor of ``rank``."""
     if axis is None:
@@ -50,8 +58,8 @@ def quantize(values: Array, params: QuantParams) -> Array:
 
     NaN becomes the zero point, infinities the ends of the type.
     """
-    scale = _along(params.scales(), params.axis, values.ndim)
-    zero_point = _along(params.zero_points().astype(np.float64), params.axis, values.ndim)
+    scale = _spread(params.scales(), params, values.ndim)
+    zero_point = _spread(params.zero_points().astype(np.float64), params, values.ndim)
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.rint(values.astype(np.float32) / scale).astype(np.float64)
     return saturate(np.nan_to_num(steps, nan=0.0, posinf=np.inf, neginf=-np.inf) + zero_point, params.dtype)
@@ -59,8 +67,8 @@ def quantize(values: Array, params: QuantParams) -> Array:
 
 def dequantize(values: Array, params: QuantParams) -> NDArray[np.float32]:
     """DequantizeLinear: ``(values - zero_point) * scale`` in float32."""
-    scale = _along(params.scales(), params.axis, values.ndim)
-    zero_point = _along(params.zero_points().astype(np.int64), params.axis, values.ndim)
+    scale = _spread(params.scales(), params, values.ndim)
+    zero_point = _spread(params.zero_points().astype(np.int64), params, values.ndim)
     return (values.astype(np.int64) - zero_point).astype(np.float32) * scale
 
 
@@ -77,6 +85,12 @@ def activation_params(low: float, high: float, dtype: QType) -> QuantParams:
     scale = max(scale, float(np.finfo(np.float32).tiny))
     zero_point = round(dtype.low - low / scale)
     return QuantParams.per_tensor(dtype, scale, min(max(zero_point, dtype.low), dtype.high))
+
+
+def zero_points(lows: Array, scales: Array, dtype: QType) -> Integers:
+    """The integers of ``dtype`` nearest to 0 where its lowest stands for ``lows``, as ONNX rounds."""
+    found = np.rint(dtype.low - np.asarray(lows, np.float64) / scales).astype(np.int64)
+    return np.asarray(np.clip(found, dtype.low, dtype.high), np.int64)
 
 
 def bounded(values: Array, bounds: tuple[int, int]) -> Array:

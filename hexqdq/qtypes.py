@@ -15,7 +15,7 @@ from hexqdq.errors import QuantizationError
 
 
 class QType(Enum):
-    """An element type: its name in reports, its numpy type and its bits."""
+    """An element type: its name in reports, its numpy type and its bits; 4 bits lie in a numpy type of 8."""
 
     U8 = ("u8", np.uint8, 8)
     S8 = ("s8", np.int8, 8)
@@ -23,6 +23,7 @@ class QType(Enum):
     S16 = ("s16", np.int16, 16)
     S32 = ("s32", np.int32, 32)
     S64 = ("s64", np.int64, 64)
+    S4 = ("s4", np.int8, 4)
     F32 = ("f32", np.float32, 32)
 
     def __init__(self, label: str, numpy_type: type[np.generic], bits: int) -> None:
@@ -41,12 +42,12 @@ class QType(Enum):
     @property
     def low(self) -> int:
         """The smallest value of an integer type."""
-        return int(np.iinfo(self.numpy).min)
+        return -(1 << (self.bits - 1)) if self.is_signed else 0
 
     @property
     def high(self) -> int:
         """The largest value of an integer type."""
-        return int(np.iinfo(self.numpy).max)
+        return (1 << (self.bits - 1 if self.is_signed else self.bits)) - 1
 
     @classmethod
     def from_label(cls, label: str) -> QType:
@@ -58,8 +59,9 @@ class QType(Enum):
 
     @classmethod
     def from_numpy(cls, dtype: np.dtype[Any]) -> QType:
+        """The type whose elements a numpy type holds, all of them."""
         for member in cls:
-            if member.numpy == dtype:
+            if member.numpy == dtype and member.bits == 8 * dtype.itemsize:
                 return member
         known = ", ".join(member.label for member in cls)
         raise QuantizationError(f"element type {dtype}", f"has no integer form here; expected one of {known}")
@@ -70,14 +72,18 @@ class QuantParams:
     """Scale and zero point of a tensor: ``real = (integer - zero_point) * scale``.
 
     ``scale`` holds float32 values (exact as Python floats), one per tensor or one per index along
-    ``axis``; ``zero_point`` has the same length. Raises QuantizationError where they are not a
-    positive finite scale and a zero point inside ``dtype``.
+    ``axis``; ``zero_point`` has the same length. With a ``block`` the tensor is a matrix, and so many of its
+    elements along ``axis`` share a scale: ``scale`` is then the matrix of scales, row by row, of
+    ``block_rows`` rows. Raises QuantizationError where they are not a positive finite scale and a zero point
+    inside ``dtype``.
     """
 
     dtype: QType
     scale: tuple[float, ...]
     zero_point: tuple[int, ...]
     axis: int | None = None
+    block: int = 0
+    block_rows: int = 0
 
     def __post_init__(self) -> None:
         if len(self.scale) != len(self.zero_point) or not self.scale:
@@ -88,6 +94,11 @@ class QuantParams:
         if self.axis is None and len(self.scale) != 1:
             raise QuantizationError(
                 "quantization parameters", f"{len(self.scale)} scales without an axis; expected one scale per tensor"
+            )
+        if self.block and (self.axis not in (0, 1) or not self.block_rows or len(self.scale) % self.block_rows):
+            raise QuantizationError(
+                "quantization parameters",
+                f"{len(self.scale)} scales of blocks on axis {self.axis}; expected a matrix of {self.block_rows} rows",
             )
         for scale in self.scale:
             if not (math.isfinite(scale) and scale > 0 and float(np.float32(scale)) == scale):
@@ -112,6 +123,14 @@ class QuantParams:
         scales = tuple(float(s) for s in np.asarray(scale, np.float32))
         return cls(dtype, scales, tuple(int(z) for z in zero_point), axis)
 
+    @classmethod
+    def per_block(
+        cls, dtype: QType, scale: NDArray[np.float32], zero_point: NDArray[np.integer[Any]], axis: int, block: int
+    ) -> QuantParams:
+        """Parameters of blocks along ``axis`` of a matrix: float32 scales and zero points, a matrix each."""
+        scales = tuple(float(s) for s in np.asarray(scale, np.float32).ravel())
+        return cls(dtype, scales, tuple(int(z) for z in zero_point.ravel()), axis, block, scale.shape[0])
+
     @property
     def is_per_tensor(self) -> bool:
         return self.axis is None
@@ -122,14 +141,18 @@ class QuantParams:
         return not any(self.zero_point)
 
     def scales(self) -> NDArray[np.float32]:
-        """The scales as float32 [channels], [1] for a whole tensor."""
-        return np.array(self.scale, np.float32)
+        """The scales as float32 [channels], [1] for a whole tensor, a matrix for blocks."""
+        return self._shaped(np.array(self.scale, np.float32))
 
     def zero_points(self) -> NDArray[Any]:
-        """The zero points in the element type, [channels], [1] for a whole tensor."""
-        return np.array(self.zero_point, self.dtype.numpy)
+        """The zero points in the element type, [channels], [1] for a whole tensor, a matrix for blocks."""
+        return self._shaped(np.array(self.zero_point, self.dtype.numpy))
+
+    def _shaped(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values.reshape(self.block_rows, -1) if self.block else values
 
     def to_json(self) -> dict[str, Any]:
+        """JSON data; blocks, which no unit of a context has, are left out."""
         return {
             "dtype": self.dtype.label,
             "scale": list(self.scale),

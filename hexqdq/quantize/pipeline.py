@@ -17,6 +17,7 @@ from hexqdq.quantize.calibration.ranges import Ranges
 from hexqdq.quantize.calibration.replay import replayable
 from hexqdq.quantize.draft import Draft, Repair
 from hexqdq.quantize.planning.graph import QDQ_OPS
+from hexqdq.quantize.planning.layout import laid_out
 from hexqdq.quantize.planning.plan import Range, plan
 from hexqdq.quantize.planning.select import decisions, select
 from hexqdq.quantize.product import QdqModel
@@ -67,7 +68,8 @@ def quantize(
     """
     if is_quantized(imported.model):
         return already_quantized(imported)
-    draft = Draft(imported, recipe or Recipe())
+    chosen = recipe or Recipe()
+    draft = Draft(laid_out(imported, chosen), chosen)
     repairs = [repair for repair in (*ON_FLOATS, *ON_RANGES) if repair.wanted(draft.recipe)]
     if calibration is None:
         _require_no_need_of_samples(repairs, ranges)

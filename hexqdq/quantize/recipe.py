@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hexqdq.errors import UsageError
@@ -15,9 +15,20 @@ from hexqdq.quantize.observers.base import Knobs
 CORRECT = "correct the recipe"
 
 ACTIVATION_TYPES = (QType.U8, QType.S8, QType.U16, QType.S16)
-WEIGHT_TYPES = (QType.S8,)
+WEIGHT_TYPES = (QType.S8, QType.U8, QType.S4, QType.S16)
+BLOCKS = (0, *(1 << bits for bits in range(4, 13)))
+"""Sizes of blocks, as back ends take them: powers of two from 16."""
 BINS = (512, 1 << 20)
 """Fewest and most bins of a histogram: two per level of 8 bits, and 8 MB."""
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "auto": {},
+    "a8w8": {"activations": "u8", "weights": "s8", "mixed": False},
+    "a16w8": {"activations": "u16", "weights": "s8", "mixed": False},
+    "a8w4": {"activations": "u8", "weights": "s4", "weight_block": 32, "mixed": False},
+    "a16w4": {"activations": "u16", "weights": "s4", "weight_block": 32, "mixed": False},
+}
+"""Recipes by the bits of their activations and weights, by what differs from the default, which is ``auto``."""
 
 
 @dataclass(frozen=True)
@@ -25,26 +36,34 @@ class Recipe:
     """How to quantize; the defaults suit convolutional networks.
 
     ``method`` names an observer; ``percentile``, ``mse_power`` and ``histogram_bins`` are its knobs.
-    ``activations`` and ``weights`` are element types; weights are symmetric, per output channel where
-    ``per_channel``. ``keep_float`` lists nodes by name that are not quantized. ``bias_correct`` takes
-    the mean error out of biases. Raises UsageError where a choice is unknown.
+    ``activations`` and ``weights`` are element types; signed weights are symmetric. Weights have a scale
+    per output channel where ``per_channel``, 4-bit ones of matrices per ``weight_block`` elements of a
+    channel unless that is 0. ``keep_float`` lists nodes by name that are not quantized. ``bias_correct``
+    takes the mean error out of biases. ``mixed`` gives 16 bits to the activations whose 8 bits hurt the
+    outputs most: at most ``budget`` percent of the multiply-accumulates, or until the outputs are within
+    ``target_drop`` dB of those with 16 bits everywhere. Raises UsageError where a choice is unknown.
     """
 
     method: str = "mse"
     activations: QType = QType.U8
     weights: QType = QType.S8
     per_channel: bool = True
+    weight_block: int = 0
     keep_float: tuple[str, ...] = ()
     percentile: float = Knobs.percentile
     mse_power: float = Knobs.mse_power
     histogram_bins: int = Knobs.histogram_bins
     bias_correct: bool = True
+    mixed: bool = True
+    budget: float = 25.0
+    target_drop: float = 1.0
 
     def __post_init__(self) -> None:
         _require("method", self.method, tuple(METHODS))
         _require("activations", self.activations, ACTIVATION_TYPES)
         _require("weights", self.weights, WEIGHT_TYPES)
-        for name in ("per_channel", "bias_correct"):
+        _require("weight_block", self.weight_block, BLOCKS)
+        for name in ("per_channel", "bias_correct", "mixed"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError(
                     f"recipe option {name!r}", f"is {getattr(self, name)!r}; expected true or false", CORRECT
@@ -55,6 +74,8 @@ class Recipe:
             )
         _require_number("percentile", self.percentile, 50, 100)
         _require_number("mse_power", self.mse_power, 1, 8)
+        _require_number("budget", self.budget, 0, 100)
+        _require_number("target_drop", self.target_drop, 0, 60)
         _require_number("histogram_bins", self.histogram_bins, *BINS)
         if not isinstance(self.histogram_bins, int):
             raise UsageError(
@@ -71,16 +92,27 @@ class Recipe:
             "activations": self.activations.label,
             "weights": self.weights.label,
             "per_channel": self.per_channel,
+            "weight_block": self.weight_block,
             "keep_float": list(self.keep_float),
             "percentile": self.percentile,
             "mse_power": self.mse_power,
             "histogram_bins": self.histogram_bins,
             "bias_correct": self.bias_correct,
+            "mixed": self.mixed,
+            "budget": self.budget,
+            "target_drop": self.target_drop,
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Recipe:
-        """The recipe of ``to_json``'s data; options left out keep their defaults."""
+    def preset(cls, name: str) -> Recipe:
+        """The recipe of PRESETS by that name."""
+        if name not in PRESETS:
+            raise UsageError("preset", f"is {name!r}; expected one of {', '.join(PRESETS)}", "name one of them")
+        return cls.from_json(PRESETS[name])
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], base: Recipe | None = None) -> Recipe:
+        """The recipe of ``to_json``'s data; options left out are those of ``base``, or the defaults."""
         known = {field.name for field in fields(cls)}
         for name in data:
             _require("name", name, tuple(sorted(known)))
@@ -90,7 +122,7 @@ class Recipe:
                 values[name] = _type(name, values[name])
         if "keep_float" in values:
             values["keep_float"] = tuple(values["keep_float"])
-        return cls(**values)
+        return replace(base or cls(), **values)
 
     def to_text(self) -> str:
         """Canonical JSON text, the same for equal recipes."""

@@ -14,6 +14,7 @@ from hexqdq.ops.traits import Trait
 from hexqdq.qtypes import QType, QuantParams
 from hexqdq.quantize.planning.graph import constant, input_at, spec_of
 from hexqdq.quantize.recipe import Recipe
+from hexqdq.quantize.writing.forms import factor_type
 from hexqdq.quantize.writing.weights import QuantizedConstant, quantize_bias, quantize_weights
 
 Array = NDArray[Any]
@@ -34,7 +35,7 @@ def quantize_normalization(node: ir.Node, recipe: Recipe, input_scale: float) ->
     factors, shifts = constant(input_at(node, 1)), constant(input_at(node, 2))
     if factors is None:
         return
-    weights = quantize_weights(factors, None, recipe.weights, input_scale, shifts)
+    weights = quantize_weights(factors, None, factor_type(recipe), input_scale, shifts)
     yield 1, "weight", weights
     if shifts is not None:
         yield 2, "bias", quantize_bias(shifts, input_scale, weights.params)
@@ -48,9 +49,10 @@ def quantize_recurrence(node: ir.Node, recipe: Recipe, input_scale: float, state
     biases = constant(input_at(node, 3))
     halves = [None, None] if biases is None else [abs(half).max(axis=0) for half in np.split(biases, 2, ROWS_AXIS)]
     axis = ROWS_AXIS if recipe.per_channel else None
+    dtype = QType.S8 if recipe.weights is QType.U8 else recipe.weights
     scales = (input_scale, state_scale)
     made = [
-        quantize_weights(values, axis, recipe.weights, scale, half)
+        quantize_weights(values, axis, dtype, scale, half)
         for values, scale, half in zip((inner, outer), scales, halves, strict=True)
     ]
     yield 1, "weight", made[0]

@@ -9,9 +9,11 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from hexqdq.ops.traits import Trait
+from hexqdq.qtypes import QType
 from hexqdq.quantize.draft import Draft
-from hexqdq.quantize.planning.graph import bias_vector, constant, input_at, output_channels, spec_of, weight_axis
+from hexqdq.quantize.planning.graph import bias_vector, constant, input_at, output_channels, spec_of
 from hexqdq.quantize.planning.select import Selection
+from hexqdq.quantize.writing.forms import weight_form
 from hexqdq.quantize.writing.weights import QuantizedConstant, quantize_bias, quantize_weights
 
 Array = NDArray[Any]
@@ -37,11 +39,13 @@ def bias_place(node: ir.Node, selection: Selection) -> tuple[ir.Node, int]:
     return selection.bias_adds.get(node, (node, 2))
 
 
-def quantize_contraction(node: ir.Node, selection: Selection, draft: Draft, input_scale: float) -> Contraction:
-    """The constants of a contraction, with what the draft knows of it by name."""
+def quantize_contraction(
+    node: ir.Node, selection: Selection, draft: Draft, input_scale: float, activations: QType | None = None
+) -> Contraction:
+    """The constants of a contraction that reads ``activations``, with what the draft knows of it by name."""
     weights = constant(input_at(node, 1))
     assert weights is not None
-    name, recipe = str(node.name), draft.recipe
+    name = str(node.name)
     reader, index = bias_place(node, selection)
     values = constant(input_at(reader, index))
     bias = bias_vector(values, output_channels(node)) if values is not None else None
@@ -49,7 +53,7 @@ def quantize_contraction(node: ir.Node, selection: Selection, draft: Draft, inpu
         bias = (bias + draft.corrections[name]).astype(bias.dtype)
     quantized = draft.weights.get(name)
     if quantized is None:
-        axis = weight_axis(node) if recipe.per_channel else None
-        quantized = quantize_weights(weights, axis, recipe.weights, input_scale, bias)
+        form = weight_form(node, draft.recipe, activations)
+        quantized = quantize_weights(weights, form.axis, form.dtype, input_scale, bias, form.block)
     stored = quantize_bias(bias, input_scale, quantized.params) if bias is not None else None
     return Contraction(quantized, stored, reader, index)

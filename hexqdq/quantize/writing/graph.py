@@ -10,7 +10,7 @@ import onnx_ir as ir
 from hexqdq.ops.traits import Trait
 from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.draft import Draft
-from hexqdq.quantize.planning.encodings import span_params
+from hexqdq.quantize.planning.encodings import NARROW_BITS, span_params
 from hexqdq.quantize.planning.graph import constant, input_at, results, spec_of
 from hexqdq.quantize.planning.plan import Plan
 from hexqdq.quantize.planning.select import Selection
@@ -29,7 +29,7 @@ class GraphWriter:
         self.ends, self.movements = set(selection.results()), set(made.movements)
 
     def __call__(self, model: ir.Model) -> int:
-        if not self.encodings.are_narrow:
+        if not self.encodings.are_narrow or self.draft.recipe.weights.bits != NARROW_BITS:
             self.writer.admit_all_types(model)
         for node in (*self.selection.ends, *self.selection.indices):
             self._constants(node)
@@ -63,7 +63,9 @@ class GraphWriter:
                 self.writer.constant(node, index, quantize_constant(values, params), f"{node.name}_input{index}")
 
     def _contraction(self, node: ir.Node) -> None:
-        made = quantize_contraction(node, self.selection, self.draft, self._input_scale(node))
+        made = quantize_contraction(
+            node, self.selection, self.draft, self._input_scale(node), self.encodings.type_of(node)
+        )
         self.writer.constant(node, 1, made.weights, f"{node.name}_weight")
         if made.bias is not None:
             self.writer.constant(made.reader, made.index, made.bias, f"{node.name}_bias")

@@ -9,7 +9,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from hexqdq.opsets import raise_opset
-from hexqdq.qtypes import QuantParams
+from hexqdq.qtypes import QType, QuantParams
 from hexqdq.quantize.writing.weights import QuantizedConstant
 
 WIDE_OPSET = 21
@@ -90,11 +90,13 @@ class QdqWriter:
         source = node.inputs[index]
         assert source is not None
         params = quantized.params
-        stored = self._initializer(f"{name}_quantized", quantized.values)
+        stored = self._initializer(f"{name}_quantized", quantized.values, params)
         scale, zero_point = self._shared(self._unique(name), params)
         restored = self._node("DequantizeLinear", [stored, scale, zero_point], f"{name}_dequantized", None, stored)
         if params.axis is not None:
             restored.attributes["axis"] = ir.AttrInt64("axis", params.axis)
+        if params.block:
+            restored.attributes["block_size"] = ir.AttrInt64("block_size", params.block)
         self.graph.insert_before(node, restored)
         self.made[str(restored.name)] = str(node.name)
         node.replace_input_with(index, restored.outputs[0])
@@ -132,12 +134,14 @@ class QdqWriter:
                 scale, zero_point = scale.reshape(()), zero_point.reshape(())
             self._params[key] = (
                 self._initializer(f"{owner}_scale", scale),
-                self._initializer(f"{owner}_zero_point", zero_point),
+                self._initializer(f"{owner}_zero_point", zero_point, params),
             )
         return self._params[key]
 
-    def _initializer(self, name: str, values: NDArray[np.generic]) -> ir.Value:
-        tensor = ir.tensor(values, name=self._unique(name))
+    def _initializer(self, name: str, values: NDArray[np.generic], params: QuantParams | None = None) -> ir.Value:
+        """An initializer of the values' own type, or of that of ``params``."""
+        held = values if params is None else values.astype(_data_type(params).numpy())
+        tensor = ir.tensor(held, name=self._unique(name))
         shape = ir.Shape(values.shape)
         value = ir.Value(name=tensor.name, type=ir.TensorType(tensor.dtype), shape=shape, const_value=tensor)
         self.graph.register_initializer(value)
@@ -159,4 +163,4 @@ def _free(base: str, used: set[str]) -> str:
 
 
 def _data_type(params: QuantParams) -> ir.DataType:
-    return ir.DataType.from_numpy(params.dtype.numpy)
+    return ir.DataType.INT4 if params.dtype is QType.S4 else ir.DataType.from_numpy(params.dtype.numpy)
