@@ -84,7 +84,9 @@ def quantize(
     white: Annotated[float | None, typer.Option(help="Pictures: value of white before --mean; 1 by default.")] = None,
     layout: Annotated[str | None, typer.Option(help="Pictures: nchw or nhwc, if the shape leaves it open.")] = None,
     channels: Annotated[str | None, typer.Option(help="Pictures: rgb (default) or bgr.")] = None,
-    preset: Annotated[str | None, typer.Option(help="auto, a8w8, a16w8, a8w4 or a16w4: bits of values, weights.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="auto, a8w8, a16w8, a8w4 or a16w4: bits of values, weights.")
+    ] = None,
     recipe: Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A recipe as JSON.")] = None,
     activations: Annotated[str | None, typer.Option(help="Values between nodes as u8, s8, u16 or s16.")] = None,
     weights: Annotated[str | None, typer.Option(help="Weights as s8, u8, s4 or s16.")] = None,
