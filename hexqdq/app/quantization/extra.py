@@ -17,7 +17,8 @@ class Request:
     ``method`` and ``percentile`` stand above those of the calibration method; ``symmetric`` ranges reach
     as far down as up, ``restricted`` ones where they hold values below 0; a range spans
     ``smallest_span`` at least; ``bounds`` are the ends of single tensors' ranges, None where free;
-    ``only_constant_weights`` leaves a MatMul of two activations float.
+    ``only_constant_weights`` leaves a MatMul of two activations float; 4-bit weights of matrices have a
+    scale per ``block`` elements unless that is 0.
     """
 
     method: str | None = None
@@ -28,6 +29,7 @@ class Request:
     bounds: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
     mirrored: frozenset[str] = frozenset()
     only_constant_weights: bool = False
+    block: int = 0
 
     def ranges(self, found: Mapping[str, Range]) -> dict[str, Range]:
         """The calibrated ranges as asked for; raises UsageError where a named tensor is not among them."""
@@ -115,7 +117,7 @@ OPTIONS: dict[str, Option] = {
     "ActivationSymmetric": Option(OFF, apply=_set("symmetric")),
     "ActivationRestrictedAsymmetric": Option(OFF, apply=_set("restricted")),
     "AddQDQPairToWeight": Option(OFF, "weights are stored as integers behind a DQ; leave it out"),
-    "BlockSize": Option((0, None), "leave it out"),
+    "BlockSize": Option((0, None), apply=_set("block")),
     "CalibMaxIntermediateOutputs": Option(ANY, apply=lambda request, _: request),  # memory holds one sample anyway
     "CalibMovingAverage": Option(OFF, apply=lambda request, _: replace(request, method="average")),
     "CalibMovingAverageConstant": Option((None,), "every sample weighs the same in CalibMovingAverage; leave it out"),

@@ -175,6 +175,8 @@ def _recipe(request: Request, method: object, activations: object, weights: obje
         activations=our_type("activation_type", activations, ACTIVATION_TYPES),
         weights=our_type("weight_type", weights, WEIGHT_TYPES),
         per_channel=bool(per_channel),
+        weight_block=request.block,
+        mixed=False,  # the type asked for, everywhere
     )
 
 

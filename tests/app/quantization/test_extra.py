@@ -15,6 +15,7 @@ import hexqdq.app.quantization as ours
 from hexqdq.app.quantization.extra import OPTIONS, Request, request_of
 from hexqdq.errors import UsageError
 from tests.app.quantization.readers import Reader, images, network
+from tests.import_.models import parse
 
 
 def encodings(folder: Path, **options: Any) -> dict[str, tuple[float, int]]:
@@ -91,6 +92,20 @@ def test_knobs_of_methods(tmp_path: Path) -> None:
     assert average["image"][0] < whole["image"][0]
     with pytest.raises(UsageError, match="CalibPercentile"):
         request_of({"CalibPercentile": "most"})
+
+
+def test_blocks_of_weights(tmp_path: Path) -> None:
+    path = tmp_path / "q.onnx"
+    weights = np.random.default_rng(0).normal(size=(64, 5)).astype(np.float32)
+    model = parse("m (float[2,64] x) => (float[2,5] y) { y = MatMul(x, w) }", w=weights)
+    feeds = [{"x": np.random.default_rng(1).normal(size=(2, 64)).astype(np.float32)}]
+    ours.quantize_static(
+        model, path, Reader(feeds), weight_type=ours.QuantType.QInt4, per_channel=True, extra_options={"BlockSize": 16}
+    )
+    restored = [node for node in onnx.load(path).graph.node if node.op_type == "DequantizeLinear"]
+    assert 16 in [attribute.i for node in restored for attribute in node.attribute if attribute.name == "block_size"]
+    with pytest.raises(UsageError, match="weight_block"):
+        ours.quantize_static(network(), path, Reader(images(8)), extra_options={"BlockSize": 5})
 
 
 def test_products_of_two_activations_can_stay_float(tmp_path: Path) -> None:

@@ -61,6 +61,16 @@ def test_one_import_moves_over(activations: str, weights: str, per_channel: bool
     assert ratios[ours.__name__] > 20
 
 
+@pytest.mark.parametrize("weights", ["QInt8", "QUInt8", "QInt4", "QInt16"])
+def test_types_are_those_asked_for(weights: str, tmp_path: Path) -> None:
+    types = {"activation_type": ours.QuantType.QUInt8, "weight_type": ours.QuantType[weights]}
+    model = onnx.load(quantized(tmp_path, ours, **types))
+    stored = Counter(t.data_type for t in model.graph.initializer if t.name.endswith("_quantized"))
+    assert stored[ours.QuantType[weights].tensor_type] == 3
+    zero_points = {node.input[2] for node in model.graph.node if node.op_type == "QuantizeLinear"}
+    assert {t.data_type for t in model.graph.initializer if t.name in zero_points} == {onnx.TensorProto.UINT8}
+
+
 @pytest.mark.parametrize("method", ["MinMax", "Entropy", "Percentile"])
 def test_methods(method: str, tmp_path: Path) -> None:
     path = quantized(tmp_path, ours, calibrate_method=ours.CalibrationMethod[method], per_channel=True)
