@@ -50,7 +50,10 @@ def _watching(model: ir.Model, names: Sequence[str]) -> ir.Model:
 def _without_weights(model: ir.Model) -> dict[str, NDArray[Any]]:
     """Takes larger float32 initializers out of the model, to be given to the session as they lie in memory."""
     taken = {}
-    for value in model.graph.initializers.values():
+    for value in list(model.graph.initializers.values()):
+        if not value.uses() and not value.is_graph_output():
+            del model.graph.initializers[str(value.name)]  # onnxruntime drops it before it looks for its weights
+            continue
         tensor = value.const_value
         if tensor is None or tensor.dtype != ir.DataType.FLOAT or tensor.nbytes < _SHARED_BYTES:
             continue
