@@ -9,6 +9,8 @@ from hexqdq.errors import UsageError
 
 HVX_MACS_PER_PACKET = 256
 """Two vrmpy of 32 lanes x 4 products a packet (counted under qemu)."""
+HVX_BYTES_PER_PACKET = 128
+"""One load of a vector a packet (counted under qemu)."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hexqdq.import_.product import ImportedModel
 from hexqdq.qtypes import QType
 from hexqdq.quantize.calibration.calibrate import Progress, Sample
+from hexqdq.quantize.mixed.record import MixedPrecision
 from hexqdq.quantize.planning.encodings import Encodings, encodings
 from hexqdq.quantize.planning.plan import Plan, Range
 from hexqdq.quantize.recipe import Recipe
@@ -25,7 +26,7 @@ class Draft:
     ``types`` are the element types of activations by value name, each for all that shares parameters
     with the value, where they are not the recipe's. ``weights`` are finished integer weights by
     contraction, in place of rounding to nearest; ``corrections`` [channels] are added to biases, by
-    contraction.
+    contraction. ``mixed`` says how types were chosen, if they were.
     """
 
     imported: ImportedModel
@@ -35,6 +36,7 @@ class Draft:
     types: Mapping[str, QType] = field(default_factory=dict)
     weights: Mapping[str, QuantizedConstant] = field(default_factory=dict)
     corrections: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    mixed: MixedPrecision | None = None
 
     def encodings(self, made: Plan) -> Encodings:
         """The parameters of a plan's groups."""

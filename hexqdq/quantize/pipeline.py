@@ -16,6 +16,7 @@ from hexqdq.quantize.calibration.calibrate import Sample, calibrate
 from hexqdq.quantize.calibration.ranges import Ranges
 from hexqdq.quantize.calibration.replay import replayable
 from hexqdq.quantize.draft import Draft, Repair
+from hexqdq.quantize.mixed.mix import mix, wants_mix
 from hexqdq.quantize.planning.graph import QDQ_OPS
 from hexqdq.quantize.planning.layout import laid_out
 from hexqdq.quantize.planning.plan import Range, plan
@@ -37,6 +38,7 @@ Adjust = Callable[[Mapping[str, Range]], Mapping[str, Range]]
 ON_FLOATS: tuple[Repair, ...] = ()
 """Before ranges are known: the float model becomes an equal one that quantizes better."""
 ON_RANGES: tuple[Repair, ...] = (
+    Repair("mix precision", wants_mix, mix),  # first: roundings and corrections depend on types
     Repair("correct biases", lambda recipe: recipe.bias_correct, bias_correct),  # last: takes out what the others left
 )
 """Once ranges are known: types, rounding of weights, biases."""
@@ -132,7 +134,8 @@ def assemble(draft: Draft) -> QdqModel:
     source = products.origin(draft.imported.origin)
     origin = dict(source)
     origin |= {name: source.get(served or "", ()) for name, served in writer.made.items()}
-    return QdqModel(model, model_digest(model), origin, dict(draft.ranges), dict(draft.wide_ranges), floats)
+    ranges, wide_ranges = dict(draft.ranges), dict(draft.wide_ranges)
+    return QdqModel(model, model_digest(model), origin, ranges, wide_ranges, floats, draft.mixed)
 
 
 def _with_held(draft: Draft, holds: Mapping[str, str]) -> Draft:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
+from hexqdq.quantize.mixed.record import MixedPrecision
 from hexqdq.report import Decision
 
 
@@ -15,8 +16,8 @@ class QdqModel:
     """A model with QuantizeLinear and DequantizeLinear, the specification of everything later.
 
     ``origin`` maps its nodes to the source's; ``ranges`` are the calibrated (low, high) by value,
-    ``wide_ranges`` those for types of 16 bits; ``decisions`` name the nodes left float and why. All are
-    empty where the model came quantized.
+    ``wide_ranges`` those for types of 16 bits; ``decisions`` name the nodes left float and why; ``mixed``
+    says which activations have 16 bits and why. All are empty where the model came quantized.
     """
 
     model: ir.Model
@@ -25,3 +26,4 @@ class QdqModel:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     wide_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     decisions: tuple[Decision, ...] = ()
+    mixed: MixedPrecision | None = None

@@ -54,10 +54,10 @@ def test_wrong_choice(digits: Path, options: tuple[object, ...], said: str, caps
 
 
 def test_saved_ranges_need_no_samples(digits: Path, tmp_path: Path) -> None:
-    ranges, plain = tmp_path / "sub" / "ranges.json", "--no-bias-correct"
-    first = quantized(digits, tmp_path / "a.onnx", plain, "--ranges", ranges)
+    ranges, plain = tmp_path / "sub" / "ranges.json", ("--no-bias-correct", "--no-mixed")
+    first = quantized(digits, tmp_path / "a.onnx", *plain, "--ranges", ranges)
     before = ranges.read_bytes()
-    assert quantized(digits, tmp_path / "b.onnx", plain, "--ranges", ranges, calibrated=False) == first
+    assert quantized(digits, tmp_path / "b.onnx", *plain, "--ranges", ranges, calibrated=False) == first
     assert quantized(digits, tmp_path / "c.onnx", "--ranges", ranges) == quantized(digits, tmp_path / "d.onnx")
     assert ranges.read_bytes() == before
 

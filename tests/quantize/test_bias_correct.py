@@ -22,7 +22,7 @@ Array = NDArray[Any]
 CONV = "m (float[1,3,8,8] x) => (float[1,4,6,6] y) { y = Conv(x, w, b) }"
 LINEAR = "m (float[2,4] x) => (float[2,5] y) { h = MatMul(x, wm) y = Add(h, bm) }"
 BARE = "m (float[1,3,8,8] x) => (float[1,4,6,6] y) { y = Conv(x, w) }"
-OFF = Recipe(bias_correct=False)
+OFF = Recipe(bias_correct=False, mixed=False)
 
 
 def shift(text: str, recipe: Recipe, axis: int) -> float:
@@ -80,7 +80,7 @@ def test_known_ranges_need_no_samples() -> None:
     ranges = quantize(imported, samples(imported), OFF).ranges
     assert quantize(imported, None, OFF, ranges=ranges).digest == assemble(Draft(imported, OFF, ranges)).digest
     with pytest.raises(CalibrationError, match="'correct biases' needs samples"):
-        quantize(imported, None, ranges=ranges)
+        quantize(imported, None, Recipe(mixed=False), ranges=ranges)
     with pytest.raises(CalibrationError, match="ranges need samples"):
         quantize(imported, None, OFF)
     with pytest.raises(QuantizationError, match="tensor 'y': has no range"):

@@ -1,8 +1,8 @@
 """The parameters of every group, in its own element type and in those that it is read in.
 
 A node with quantized results computes in one type, that of its results' group. A value is stored once,
-in its own group's type; a node of another type reads a converted copy, whose parameters cover the same
-range.
+in its own group's type; a node of another type reads a converted copy. A copy of no fewer bits covers the
+same range, one of 8 bits of a wider value the range that suits 8 bits.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ NARROW_BITS = 8
 
 @dataclass(frozen=True, eq=False)
 class Encodings:
-    """``groups`` are the parameters of the plan's groups by representative."""
+    """``groups`` are the parameters of the plan's groups by representative, ``narrow`` those of 8-bit copies by type."""
 
     plan: Plan
     groups: Mapping[str, QuantParams]
+    narrow: Mapping[QType, Mapping[str, QuantParams]]
 
     @property
     def are_narrow(self) -> bool:
@@ -47,7 +48,12 @@ class Encodings:
     def read(self, node: ir.Node, value: ir.Value | None) -> QuantParams:
         """What a node reads a planned value in."""
         own, dtype = self.of(value), self.type_of(node)
-        return own if dtype is None or dtype is own.dtype else converted(own, dtype)
+        if dtype is None or dtype is own.dtype:
+            return own
+        if dtype.bits < own.dtype.bits:
+            assert value is not None
+            return self.narrow[dtype][self.plan.values[str(value.name)]]
+        return converted(own, dtype)
 
 
 def encodings(
@@ -66,7 +72,8 @@ def encodings(
     narrow = group_params(made, ranges, chosen)
     wide = group_params(made, {**ranges, **(wide_ranges or {})}, chosen)
     groups = {group: (wide if chosen[group].bits > NARROW_BITS else narrow)[group] for group in chosen}
-    return Encodings(made, groups)
+    kinds = {dtype for dtype in chosen.values() if dtype.bits == NARROW_BITS}
+    return Encodings(made, groups, {dtype: group_params(made, ranges, dtype) for dtype in kinds})
 
 
 def group_types(made: Plan, types: Mapping[str, QType], default: QType) -> dict[str, QType]:

@@ -1,0 +1,1 @@
+"""Mixed precision: which tensor groups get 16-bit activations."""
