@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.zoo import MODELS as ZOO
-from hexqdq.app.rules.judge import Verdict, judge
+from hexqdq import driver
+from hexqdq.app.rules.judge import Verdict, judge, judge_graph
+from hexqdq.import_.pipeline import import_model
+from hexqdq.quantize.pipeline import quantize
+from hexqdq.quantize.recipe import PRESETS, Recipe
 from tests.conftest import shared_folder
 
 FLOAT = ("gtcrn_simple", "tinylm_prefill128", "tinylm_decode_kv128")
@@ -42,3 +46,10 @@ def test_the_digits_model_obeys_the_rules(root: Path) -> None:
     assert verdict.breaches == ()
     assert verdict.assumption is not None
     assert verdict.to_json()["broken"] == 0
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_obeys_the_rules(preset: str, root: Path) -> None:
+    imported = import_model(root / "models" / "digits" / "digits.onnx")
+    qdq = quantize(imported, driver.made_up_feed(imported), Recipe.preset(preset))
+    assert judge_graph(qdq.model.graph, "qnn").breaches == ()
