@@ -15,6 +15,7 @@ from hexqdq.quantize.calibration.calibrate import Progress as Counter
 from hexqdq.quantize.calibration.calibrate import Sample, calibrate
 from hexqdq.quantize.calibration.ranges import Ranges
 from hexqdq.quantize.calibration.replay import replayable
+from hexqdq.quantize.calibration.visible import bound_by_softmax
 from hexqdq.quantize.draft import Draft, Repair
 from hexqdq.quantize.mixed.mix import mix, wants_mix
 from hexqdq.quantize.planning.graph import QDQ_OPS
@@ -78,7 +79,7 @@ def quantize(
         return assemble(_ranged(draft, ranges or {}, adjust))
     with replayable(calibration) as samples:
         draft = _repaired(draft, ON_FLOATS, samples, progress)
-        found = ranges if ranges is not None else _calibrated(draft, samples, _told("calibrate", progress))
+        found = ranges if ranges is not None else _calibrated(draft, samples, progress)
         return assemble(_repaired(_ranged(draft, found, adjust), ON_RANGES, samples, progress))
 
 
@@ -99,9 +100,12 @@ def _repaired(draft: Draft, repairs: Iterable[Repair], samples: Iterable[Sample]
     return draft
 
 
-def _calibrated(draft: Draft, samples: Iterable[Sample], progress: Counter | None) -> Ranges:
-    names = values_to_calibrate(draft.imported, draft.recipe)
-    return calibrate(draft.imported.model, names, samples, draft.recipe.method, progress, draft.recipe.knobs())
+def _calibrated(draft: Draft, samples: Iterable[Sample], progress: Progress | None) -> Ranges:
+    model, recipe = draft.imported.model, draft.recipe
+    made = plan(select(model.graph, recipe))
+    told = _told("calibrate", progress)
+    ranges = calibrate(model, tuple(made.values), samples, recipe.method, told, recipe.knobs())
+    return bound_by_softmax(model, made, ranges, samples, _told("bound what softmax sees", progress))
 
 
 def _ranged(draft: Draft, found: Ranges | Mapping[str, Range], adjust: Adjust | None) -> Draft:

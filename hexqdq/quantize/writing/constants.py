@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from hexqdq.qtypes import QuantParams
-from hexqdq.quantize.planning.encodings import Encodings
+from hexqdq.qtypes import QType, QuantParams
+from hexqdq.quantize.planning.encodings import Encodings, span_params
 from hexqdq.quantize.planning.graph import constant, input_at
 from hexqdq.quantize.planning.plan import Range
 
@@ -46,3 +47,16 @@ def reach(params: QuantParams) -> Range:
 def _within(values: Array, span: Range) -> Array:
     low, high = (np.float32(end) for end in span)
     return np.asarray(np.minimum(np.maximum(values, low), high), values.dtype)
+
+
+def operand_params(node: ir.Node, values: Array, dtype: QType) -> QuantParams:
+    """Parameters that cover a constant operand.
+
+    They hold a single exponent exactly: a negative number to the power of 1.9999999 has no value.
+    """
+    low, high = float(values.min()), float(values.max())
+    if node.op_type != "Pow" or low != high or abs(low) < 2.0**-24:
+        return span_params(low, high, dtype)
+    half = dtype.bits - 1
+    zero_point = dtype.low if low > 0 else dtype.low + (1 << half)
+    return QuantParams.per_tensor(dtype, math.ldexp(abs(low), -half), zero_point)

@@ -10,11 +10,12 @@ import onnx_ir as ir
 from hexqdq.ops.traits import Trait
 from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.draft import Draft
-from hexqdq.quantize.planning.encodings import NARROW_BITS, span_params
+from hexqdq.quantize.planning.encodings import NARROW_BITS
 from hexqdq.quantize.planning.graph import constant, input_at, results, spec_of
 from hexqdq.quantize.planning.plan import Plan
 from hexqdq.quantize.planning.select import Selection
 from hexqdq.quantize.writing.cells import Placed, has_trait, quantize_normalization, quantize_recurrence
+from hexqdq.quantize.writing.constants import operand_params, shown
 from hexqdq.quantize.writing.contractions import has_constant_weights, quantize_contraction
 from hexqdq.quantize.writing.insert import QdqWriter, Reader
 from hexqdq.quantize.writing.weights import quantize_constant
@@ -45,7 +46,8 @@ class GraphWriter:
         for index in self.plan.reads[node]:
             values = constant(input_at(node, index))
             if values is not None:
-                params = span_params(float(values.min()), float(values.max()), dtype)
+                values = shown(node, index, values, self.encodings)
+                params = operand_params(node, values, dtype)
                 self.writer.constant(node, index, quantize_constant(values, params), f"{node.name}_input{index}")
         if has_constant_weights(node) and 1 not in self.plan.reads[node]:
             self._contraction(node)
