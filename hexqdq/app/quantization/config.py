@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 
 from hexqdq.app.quantization.calibrate import CalibrationDataReader, CalibrationMethod
+from hexqdq.app.quantization.shape_inference import INFERABLE_BYTES, weight_bytes
 from hexqdq.app.quantization.static import quantize_static
 from hexqdq.app.quantization.types import QuantFormat, QuantType
 from hexqdq.errors import UsageError
@@ -164,4 +165,4 @@ def _excluded(model: onnx.ModelProto, nodes: Sequence[str] | Excludes | None) ->
 def _is_large(model: onnx.ModelProto) -> bool:
     """Whether the weights lie in a file of their own, or must."""
     external = any(onnx.external_data_helper.uses_external_data(tensor) for tensor in model.graph.initializer)
-    return external or model.ByteSize() >= onnx.checker.MAXIMUM_PROTOBUF
+    return external or weight_bytes(model) >= INFERABLE_BYTES

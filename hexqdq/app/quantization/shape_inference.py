@@ -10,6 +10,9 @@ import onnx
 from hexqdq.errors import UsageError
 from hexqdq.import_.read import read_model
 
+INFERABLE_BYTES = onnx.checker.MAXIMUM_PROTOBUF - (1 << 24)
+"""Weights that leave room for the graph below protobuf's limit."""
+
 
 def quant_pre_process(
     input_model: str | Path | onnx.ModelProto | None = None,
@@ -53,6 +56,11 @@ def quant_pre_process(
     )
 
 
+def weight_bytes(model: onnx.ModelProto) -> int:
+    """What the weights in the model take; a whole one of 2 GB cannot tell its size."""
+    return sum(tensor.ByteSize() for tensor in model.graph.initializer)
+
+
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with inferred shapes; one of 2 GB and more, which inference cannot take in memory, as it is."""
-    return onnx.shape_inference.infer_shapes(model) if model.ByteSize() < onnx.checker.MAXIMUM_PROTOBUF else model
+    return onnx.shape_inference.infer_shapes(model) if weight_bytes(model) < INFERABLE_BYTES else model
