@@ -246,6 +246,11 @@ JOINED: dict[str, tuple[str, list[str]]] = {
         "c = Less(x, zero) k = Where(c, zero, large) z = Add(x, k) s = Softmax(z) n = IsNaN(s) y = Where(n, zero, s)",
         ["Less", "Where", "Add", "Softmax"],
     ),
+    "guard_of_infinite_masks": (
+        """c = Less(zero, x) k = Where(c, zero, low) u = Unsqueeze(k, z0) r = Squeeze(u, z0) z = Add(x, r)
+        s = Softmax(z) n = IsNaN(s) y = Where(n, zero, s)""",
+        ["Less", "Where", "Unsqueeze", "Squeeze", "Add", "Softmax"],
+    ),
     "mean_of_a_sum": ("t = ReduceSum(x, last) u = Mul(eighth, t) y = Sub(x, u)", ["ReduceMean", "Sub"]),
 }  # fmt: skip
 LEFT: dict[str, str] = {
@@ -287,8 +292,9 @@ LEFT: dict[str, str] = {
     "scatter_added": """r = Relu(x) v = Slice(r, z0, z2, z1) q = ScatterND <reduction = "add"> (x, front, v)
         y = Abs(q)""",
     "length_with_an_addend": "q = Mul(x, x) t = ReduceSum(q, last) n = Add(t, e) y = Sqrt(n)",
-    "guard_of_infinite_masks": """c = Less(x, zero) k = Where(c, zero, low) z = Add(x, k) s = Softmax(z) n = IsNaN(s)
-        y = Where(n, zero, s)""",
+    "infinite_numbers_that_are_no_mask": "c = Less(x, zero) k = Where(c, x, low) y = Exp(k)",
+    "infinite_mask_that_is_read_elsewhere": """c = Less(x, zero) k = Where(c, zero, low) z = Add(x, k) s = Softmax(z)
+        t = Exp(k) y = Mul(s, t)""",
     "guard_of_another_value": "s = Softmax(x) r = Relu(s) n = IsNaN(r) y = Where(n, zero, s)",
     "sum_over_another_count": "t = ReduceSum(x, last) u = Mul(sixth, t) y = Sub(x, u)",
 }  # fmt: skip
@@ -297,7 +303,7 @@ LEFT: dict[str, str] = {
 LEFT_AS_THEY_ARE = (
     *("power_of_seven", "quotient_by_zero", "widened", "sum_over_another_count", "length_with_an_addend"),
     *("gather_scattered", "scatter_of_no_block", "scatter_added"),
-    *("guard_of_infinite_masks", "guard_of_another_value"),
+    *("infinite_numbers_that_are_no_mask", "infinite_mask_that_is_read_elsewhere", "guard_of_another_value"),
 )
 
 

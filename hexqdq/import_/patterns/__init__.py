@@ -13,7 +13,7 @@ from hexqdq.import_.patterns.neutral import nan_guard, neutral, repeated
 from hexqdq.import_.patterns.norms import group_normalization, last_axis, normalization
 from hexqdq.import_.patterns.rule import Rule, apply_rules
 from hexqdq.import_.patterns.selections import gather, scatter
-from hexqdq.import_.patterns.softmax import log_softmax, softmax
+from hexqdq.import_.patterns.softmax import finite_mask, log_softmax, softmax
 
 RULES: tuple[Rule, ...] = (
     neutral,  # first: stands between the parts of the others
@@ -27,7 +27,8 @@ RULES: tuple[Rule, ...] = (
     last_axis,
     group_normalization,  # after normalization, which finds its inside
     length,
-    nan_guard,
+    finite_mask,
+    nan_guard,  # after finite_mask, which makes it needless
     gather,
     scatter,
     repeated,
