@@ -20,6 +20,7 @@ from hexqdq.quantize.draft import Draft, Repair
 from hexqdq.quantize.mixed.mix import mix, wants_mix
 from hexqdq.quantize.planning.graph import QDQ_OPS
 from hexqdq.quantize.planning.layout import laid_out
+from hexqdq.quantize.planning.masks import hidden_values
 from hexqdq.quantize.planning.plan import Range, plan
 from hexqdq.quantize.planning.select import decisions, select
 from hexqdq.quantize.product import QdqModel
@@ -104,7 +105,8 @@ def _calibrated(draft: Draft, samples: Iterable[Sample], progress: Progress | No
     model, recipe = draft.imported.model, draft.recipe
     made = plan(select(model.graph, recipe))
     told = _told("calibrate", progress)
-    ranges = calibrate(model, tuple(made.values), samples, recipe.method, told, recipe.knobs())
+    masks = [str(value.name) for value in hidden_values(model.graph)]
+    ranges = calibrate(model, tuple(made.values), samples, recipe.method, told, recipe.knobs(), masks)
     return bound_by_softmax(model, made, ranges, samples, _told("bound what softmax sees", progress))
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hexqdq.errors import CalibrationError
 from hexqdq.import_.pipeline import import_model
 from hexqdq.qtypes import QType
-from hexqdq.quantize.calibration.visible import INVISIBLE
+from hexqdq.quantize.calibration.visible import INVISIBLE, INVISIBLE_WIDE
 from hexqdq.quantize.pipeline import quantize
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
@@ -24,6 +25,8 @@ CAUSAL = np.where(np.tril(np.ones((LENGTH, LENGTH))) > 0, 0, -1e4).astype(np.flo
 CONSTANTS: dict[str, Array] = {
     "causal": CAUSAL,
     "low": np.array(-3.4028235e38, np.float32),
+    "hard": np.where(CAUSAL < 0, -np.inf, 0).astype(np.float32),
+    "nothing": np.array(-np.inf, np.float32),
     "zero": np.array(0, np.float32),
     "one": np.array(1, np.float32),
     "large": np.array(-1e4, np.float32),
@@ -32,7 +35,14 @@ CONSTANTS: dict[str, Array] = {
 }
 SHAPE = f"1,{HEADS},{LENGTH}"
 QKV = f"float[{SHAPE},{WIDTH}] q, float[1,{HEADS},{WIDTH},{LENGTH}] k, float[{SHAPE},{WIDTH}] v"
-GRAPHS = {
+INFINITE = {
+    "infinite constant": f"({QKV}) => (float[{SHAPE},{WIDTH}] y) {{ s = MatMul(q, k) z = Add(s, hard) ",
+    "infinite chosen": f"""({QKV}, bool[1,{LENGTH}] m) => (float[{SHAPE},{WIDTH}] y) {{ s = MatMul(q, k)
+        w = Where(m, zero, nothing) r = Reshape(w, seen) z = Add(s, r) """,
+    "infinite over scores": f"""({QKV}, bool[1,1,1,{LENGTH}] m) => (float[{SHAPE},{WIDTH}] y) {{ s = MatMul(q, k)
+        z = Where(m, s, nothing) """,
+}
+GRAPHS = INFINITE | {
     "constant": f"({QKV}) => (float[{SHAPE},{WIDTH}] y) {{ s = MatMul(q, k) z = Add(s, causal) ",
     "constant_first": f"({QKV}) => (float[{SHAPE},{WIDTH}] y) {{ s = MatMul(q, k) z = Add(causal, s) ",
     "chosen": f"""({QKV}, bool[1,{LENGTH}] m) => (float[{SHAPE},{WIDTH}] y) {{ s = MatMul(q, k)
@@ -89,16 +99,16 @@ def test_logits_reach_as_far_down_as_a_softmax_sees(name: str) -> None:
     assert high < 40
 
 
-@pytest.mark.parametrize("name", ["chosen", "computed", "given"])
+@pytest.mark.parametrize("name", ["chosen", "computed", "given", "infinite chosen"])
 def test_a_mask_reaches_as_far_as_it_must(name: str) -> None:
     ranges = quantized(name).ranges
-    mask = {"chosen": "w", "computed": "r", "given": "f"}[name]
+    mask = {"chosen": "w", "computed": "r", "given": "f", "infinite chosen": "w"}[name]
     (low, high), scores, logits = ranges[mask], ranges["s"], ranges["z"]
     assert high == 0
     assert low == pytest.approx(logits[0] - scores[1], rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["constant", "constant_first"])
+@pytest.mark.parametrize("name", ["constant", "constant_first", "infinite constant"])
 def test_a_constant_mask_reaches_as_far_as_it_must(name: str) -> None:
     qdq = quantized(name)
     held = {str(v.name): v.const_value.numpy() for v in qdq.model.graph.initializers.values() if v.const_value}
@@ -145,6 +155,18 @@ def test_scores_that_a_mask_hides_set_no_range() -> None:
 )
 def test_logits_that_something_else_reads_keep_their_range(tail: str) -> None:
     assert quantized("constant", tail).ranges["z"][0] < -9000
+
+
+@pytest.mark.parametrize("name", INFINITE)
+def test_infinity_that_something_else_reads_is_told(name: str) -> None:
+    tail = "p = Softmax(z) t = MatMul(p, v) u = Exp(z) n = MatMul(u, v) y = Add(t, n) }"
+    with pytest.raises(CalibrationError, match="holds infinity in calibration sample 0"):
+        quantized(name, tail)
+
+
+def test_sixteen_bits_reach_further_than_eight() -> None:
+    qdq = quantized("constant")
+    assert qdq.ranges["z"][0] - qdq.wide_ranges["z"][0] == pytest.approx(math.log(INVISIBLE / INVISIBLE_WIDE))
 
 
 def test_rows_that_are_masked_whole_do_not_count() -> None:

@@ -37,17 +37,18 @@ def calibrate(
     method: str,
     progress: Progress | None = None,
     knobs: Knobs = Knobs(),  # noqa: B008 - frozen
+    masks: Collection[str] = (),
 ) -> Ranges:
     """The ranges of each named float value over the samples; [0, 0] for one that has no elements.
 
     Samples run in parallel where memory permits; neither that nor their order changes a bit. Raises
     CalibrationError where there is no sample, one does not fit the model's inputs, or a value is NaN
-    or infinite.
+    or infinite, save -inf in ``masks``, where it does not count.
     """
     values = _values(model.graph)
     watched = {name: _first_of_same_values(values[name]) for name in names}
     run = Runner(model, tuple(dict.fromkeys(watched.values())))
-    pool = _Pool(tuple(dict.fromkeys(watched.values())), method, knobs)
+    pool = _Pool(tuple(dict.fromkeys(watched.values())), method, knobs, masks)
     for _ in run.each(samples, pool.observing, progress):
         pass
     narrow, wide = pool.ranges(run.empty)
@@ -68,8 +69,8 @@ def _first_of_same_values(value: ir.Value) -> str:
 class _Pool:
     """Sets of observers, one per sample that is worked on: a set is used by one thread at a time."""
 
-    def __init__(self, names: Sequence[str], method: str, knobs: Knobs) -> None:
-        self._names, self._method, self._knobs = names, METHODS[method], knobs
+    def __init__(self, names: Sequence[str], method: str, knobs: Knobs, masks: Collection[str]) -> None:
+        self._names, self._method, self._knobs, self._masks = names, METHODS[method], knobs, masks
         self._free: queue.SimpleQueue[dict[str, Observer]] = queue.SimpleQueue()
 
     def observing(self, index: int, results: Results) -> None:
@@ -77,7 +78,8 @@ class _Pool:
             observers = self._free.get_nowait()
         except queue.Empty:
             observers = {name: self._method(self._knobs) for name in self._names}
-        for name, values in results:
+        for name, found in results:
+            values = found[found > -np.inf] if name in self._masks else found
             if values.size:
                 observers[name].update(values, _finite_bounds(name, values, index))
         self._free.put(observers)

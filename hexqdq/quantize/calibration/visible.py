@@ -2,7 +2,7 @@
 
 Of a row with the maximum M, an entry z has the weight exp(z - M) before the row is divided by its sum.
 Entries below ``M - ln(n * 2**13)`` in a row of n have together less than ``2**-13`` of it, which no 8 bits
-show. With the smallest M over all rows of all samples the bound holds everywhere:
+show; 16 bits need ``2**21``. With the smallest M over all rows of all samples the bound holds everywhere:
 
     low = min over rows (max over the row) - ln(n * 2**13)
 
@@ -27,8 +27,8 @@ from hexqdq.quantize.planning.plan import Plan, Range
 
 Array = NDArray[Any]
 
-INVISIBLE = 2.0**-13
-"""Share of a row that everything below the bound has at most."""
+INVISIBLE, INVISIBLE_WIDE = 2.0**-13, 2.0**-21
+"""Shares of a row that everything below the bound has at most, for types of 8 and of 16 bits."""
 HIDDEN = -100.0
 """An addend below it hides its entry: exp(-100) is 0 beside anything."""
 NO_ROW = -1000.0
@@ -55,8 +55,8 @@ def bound_by_softmax(
     if not found:
         return ranges
     seen = _observe(model, found, samples, progress)
-    bounds = _bounds(found, seen, made)
-    return Ranges(_applied(ranges.narrow, bounds, made), _applied(ranges.wide, bounds, made))
+    narrow, wide = (_bounds(found, seen, made, share) for share in (INVISIBLE, INVISIBLE_WIDE))
+    return Ranges(_applied(ranges.narrow, narrow, made), _applied(ranges.wide, wide, made))
 
 
 def _applied(ranges: Mapping[str, Range], bounds: Mapping[str, Range], made: Plan) -> dict[str, Range]:
@@ -115,14 +115,14 @@ def _seen_by(value: ir.Value, made: Plan, allowed: Callable[[ir.Node], bool]) ->
     return True
 
 
-def _bounds(found: list[Attention], seen: Mapping[str, Range], made: Plan) -> dict[str, Range]:
+def _bounds(found: list[Attention], seen: Mapping[str, Range], made: Plan, share: float) -> dict[str, Range]:
     """Per group what is visible of it at least in one Softmax."""
     adds = {one.add for one in found if one.add is not None}
     bounds: dict[str, Range] = {}
     for one in found:
         length = int(one.logits.shape.numpy()[axis_of(one)]) if one.logits.shape is not None else 1
         largest = seen[f"{one.softmax.name}_rows"]
-        low = largest[0] - math.log(length / INVISIBLE)
+        low = largest[0] - math.log(length / share)
         _widen(bounds, made.values[str(one.logits.name)], (low, largest[1]))
         for place, (value, _) in enumerate(one.addends):
             if str(value.name) in made.values and _seen_by(value, made, adds.__contains__):
@@ -162,9 +162,11 @@ def _observe(
 
 
 def _ends(name: str, smallest: Array, largest: Array) -> Range:
-    """Rows that are masked whole do not count, nor addends that are hidden everywhere."""
-    least = NO_ROW if name.endswith("_rows") else -math.inf
-    low, high = smallest[(smallest > least) & (smallest < math.inf)], largest[largest > least]
+    """Rows that are masked whole do not count, nor addends that are hidden everywhere; a mask may reach to -inf."""
+    if name.endswith("_rows"):
+        low = high = largest[largest > NO_ROW]
+    else:
+        low, high = smallest[smallest < math.inf], largest[largest > -math.inf]
     return float(low.min(initial=math.inf)), float(high.max(initial=-math.inf))
 
 

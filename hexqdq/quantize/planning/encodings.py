@@ -24,7 +24,7 @@ NARROW_BITS = 8
 
 @dataclass(frozen=True, eq=False)
 class Encodings:
-    """``groups`` are the parameters of the plan's groups by representative, ``narrow`` those of 8-bit copies by type."""
+    """``groups`` are parameters by the representative of a group, ``narrow`` those of 8-bit copies by type."""
 
     plan: Plan
     groups: Mapping[str, QuantParams]
