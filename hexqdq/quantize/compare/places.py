@@ -12,6 +12,7 @@ from hexqdq.errors import ModelError
 from hexqdq.import_.product import ImportedModel
 from hexqdq.qtypes import QType, QuantParams
 from hexqdq.quantize.planning.graph import constant, is_float
+from hexqdq.quantize.scaled import marked
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,12 @@ class Place:
 
 
 def places(exact: ImportedModel, quantized: ImportedModel) -> list[Place]:
-    """The float values that both models have by name, in the order of computation.
+    """The float values that both models have by name, in the order of computation, but for those that are scaled.
 
     Raises ModelError where no quantized one is among them, or a shape differs.
     """
-    values = {str(value.name): value for value in _values(quantized.model.graph)}
+    scaled = marked(quantized.model)
+    values = {str(v.name): v for v in _values(quantized.model.graph) if v.name not in scaled}
     found = []
     for value in _values(exact.model.graph):
         twin = values.get(str(value.name))

@@ -16,6 +16,7 @@ from hexqdq.errors import ModelError
 from hexqdq.import_.pipeline import import_model
 from hexqdq.quantize.pipeline import quantize
 from hexqdq.quantize.recipe import Recipe
+from hexqdq.quantize.scaled import mark_scaled, marked
 from hexqdq.quantize.writing.save import save
 from hexqdq.report import plain_lines
 from tests.import_.models import outputs
@@ -25,7 +26,7 @@ Array = NDArray[Any]
 CHAIN = """m (float[1,3,8,8] x) => (float[1,4,6,6] y) {
     a = Conv(x, w, b) r = Relu(a) s = Sigmoid(r) y = Mul(r, s)
 }"""
-PLAIN = Recipe(method="minmax", bias_correct=False)
+PLAIN = Recipe(method="minmax", bias_correct=False, mixed=False)
 
 
 def compared(folder: Path, ranges: dict[str, tuple[float, float]], good: float = 20.0) -> Comparison:
@@ -156,6 +157,28 @@ def test_a_value_of_two_encodings_names_both(tmp_path: Path) -> None:
     assert types["r"] == ("u8", "u16") and types["y"] == ("u8",) and types["a"] == ()
     assert "r       Relu     u8 u16" in "\n".join(plain_lines(comparison.tables()[0]))
     assert comparison.bad == ()
+
+
+def test_values_that_are_scaled_on_purpose_are_no_errors(tmp_path: Path) -> None:
+    """The channels of ``a`` and ``r`` are halved and doubled again by what reads them."""
+    text = "m (float[1,3,8,8] x) => (float[1,4,4,4] y) { a = Conv(x, w, b) r = Relu(a) y = Conv(r, v) }"
+    weights = np.random.default_rng(0).normal(size=(4, 4, 3, 3)).astype(np.float32)
+    exact = model(text)
+    exact.graph.initializer.append(onnx.numpy_helper.from_array(weights, "v"))
+    halved = onnx.ModelProto.FromString(exact.SerializeToString())
+    for tensor in halved.graph.initializer:
+        factor = np.float32(2 if tensor.name == "v" else 0.5)
+        tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) * factor, tensor.name))
+    onnx.save(exact, tmp_path / "float.onnx")
+    imported = import_model(halved)
+    feeds = samples(imported)
+    mark_scaled(imported.model, ["r", "a"])
+    save(quantize(imported, feeds, PLAIN), tmp_path / "qdq.onnx")
+    assert marked(import_model(tmp_path / "qdq.onnx").model) == {"a", "r"}
+    comparison = compare(tmp_path / "float.onnx", tmp_path / "qdq.onnx", feeds)
+    assert [entry.tensor for entry in comparison.measures] == ["x", "y"]
+    assert comparison.bad == ()
+    assert all(level(entry.introduced) > 30 for entry in comparison.measures)
 
 
 def test_strangers_are_refused(tmp_path: Path) -> None:
