@@ -41,6 +41,8 @@ INFINITE = {
         w = Where(m, zero, nothing) r = Reshape(w, seen) z = Add(s, r) """,
     "infinite over scores": f"""({QKV}, bool[1,1,1,{LENGTH}] m) => (float[{SHAPE},{WIDTH}] y) {{ s = MatMul(q, k)
         z = Where(m, s, nothing) """,
+    "twice": f"""({QKV}, bool[1,1,1,{LENGTH}] m) => (float[{SHAPE},{WIDTH}] y) {{ s = MatMul(q, k)
+        w = Where(m, zero, low) d = Add(w, hard) z = Add(s, d) """,
 }
 GRAPHS = INFINITE | {
     "constant": f"({QKV}) => (float[{SHAPE},{WIDTH}] y) {{ s = MatMul(q, k) z = Add(s, causal) ",
@@ -99,10 +101,10 @@ def test_logits_reach_as_far_down_as_a_softmax_sees(name: str) -> None:
     assert high < 40
 
 
-@pytest.mark.parametrize("name", ["chosen", "computed", "given", "infinite chosen"])
+@pytest.mark.parametrize("name", ["chosen", "computed", "given", "infinite chosen", "twice"])
 def test_a_mask_reaches_as_far_as_it_must(name: str) -> None:
     ranges = quantized(name).ranges
-    mask = {"chosen": "w", "computed": "r", "given": "f", "infinite chosen": "w"}[name]
+    mask = {"chosen": "w", "computed": "r", "given": "f", "infinite chosen": "w", "twice": "d"}[name]
     (low, high), scores, logits = ranges[mask], ranges["s"], ranges["z"]
     assert high == 0
     assert low == pytest.approx(logits[0] - scores[1], rel=1e-4)
@@ -162,6 +164,11 @@ def test_infinity_that_something_else_reads_is_told(name: str) -> None:
     tail = "p = Softmax(z) t = MatMul(p, v) u = Exp(z) n = MatMul(u, v) y = Add(t, n) }"
     with pytest.raises(CalibrationError, match="holds infinity in calibration sample 0"):
         quantized(name, tail)
+
+
+def test_a_mask_of_a_mask_reaches_as_far_as_it_must() -> None:
+    ranges = quantized("twice").ranges
+    assert ranges["w"] == (pytest.approx(ranges["d"][0]), 0)
 
 
 def test_sixteen_bits_reach_further_than_eight() -> None:

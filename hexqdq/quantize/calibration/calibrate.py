@@ -43,7 +43,7 @@ def calibrate(
 
     Samples run in parallel where memory permits; neither that nor their order changes a bit. Raises
     CalibrationError where there is no sample, one does not fit the model's inputs, or a value is NaN
-    or infinite, save -inf in ``masks``, where it does not count.
+    or infinite; -inf in ``masks`` does not count.
     """
     values = _values(model.graph)
     watched = {name: _first_of_same_values(values[name]) for name in names}

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hexqdq.quantize.calibration.calibrate import Progress, Results, Runner, Sample
 from hexqdq.quantize.calibration.ranges import Ranges
+from hexqdq.quantize.planning.graph import constant
 from hexqdq.quantize.planning.plan import Plan, Range
 
 Array = NDArray[Any]
@@ -56,6 +57,8 @@ def bound_by_softmax(
         return ranges
     seen = _observe(model, found, samples, progress)
     narrow, wide = (_bounds(found, seen, made, share) for share in (INVISIBLE, INVISIBLE_WIDE))
+    _bound_masks_of_masks(model.graph, made, ranges.narrow, narrow)
+    _bound_masks_of_masks(model.graph, made, ranges.wide, wide)
     return Ranges(_applied(ranges.narrow, narrow, made), _applied(ranges.wide, wide, made))
 
 
@@ -132,6 +135,25 @@ def _bounds(found: list[Attention], seen: Mapping[str, Range], made: Plan, share
                 )
                 _widen(bounds, made.values[str(value.name)], (max(own_low, low - other[1]), own_high))
     return bounds
+
+
+def _bound_masks_of_masks(graph: ir.Graph, made: Plan, ranges: Mapping[str, Range], bounds: dict[str, Range]) -> None:
+    """What only sums that are bounded read need not reach further down than shows in them."""
+    sums = [node for node in graph if node.op_type == "Add" and made.values.get(str(node.outputs[0].name)) in bounds]
+    for node in reversed(sums):
+        low, _ = bounds[made.values[str(node.outputs[0].name)]]
+        for value, other in zip(node.inputs, reversed(node.inputs), strict=True):
+            group = made.values.get(str(value.name)) if value is not None else None
+            if value is None or other is None or group is None or group in bounds:
+                continue
+            if _seen_by(value, made, sums.__contains__):
+                own_low, own_high = ranges[str(value.name)]
+                bounds[group] = (min(max(own_low, low - _highest(other, ranges)), own_high), own_high)
+
+
+def _highest(value: ir.Value, ranges: Mapping[str, Range]) -> float:
+    values = constant(value)
+    return ranges[str(value.name)][1] if values is None else float(values.max(initial=0.0))
 
 
 def _widen(bounds: dict[str, Range], group: str, span: Range) -> None:

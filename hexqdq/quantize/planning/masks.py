@@ -1,4 +1,4 @@
-"""Constants of -inf that hide entries from a Softmax: the only infinities that have a quantized form."""
+"""Constants near the lowest number that hide entries from a Softmax: two of them add up to -inf."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import onnx_ir as ir
 from hexqdq.quantize.planning.graph import constant, is_movement
 
 CARRIERS = ("Add", "Where")
-"""Ops that hand -inf on as it is."""
+"""Ops that hand a mask on as it is."""
+LOWEST = -1e37
+"""Few constants below it may be added within float32."""
 
 
 def hidden_values(graph: ir.Graph) -> frozenset[ir.Value]:
-    """The constants that hold -inf, and what carries it, where it ends in softmaxes only."""
+    """The constants that hold such numbers, and what carries them, where all ends in softmaxes."""
     found: set[ir.Value] = set()
     for value in graph.initializers.values():
         carriers = (use.node for use in value.uses() if use.node.op_type in CARRIERS)
@@ -23,11 +25,11 @@ def hidden_values(graph: ir.Graph) -> frozenset[ir.Value]:
 
 def _hides(value: ir.Value) -> bool:
     values = constant(value)
-    return values is not None and bool(values.size) and values.min() == -np.inf and bool((values < np.inf).all())
+    return values is not None and bool(values.size) and bool(values.min() < LOWEST) and bool((values < np.inf).all())
 
 
 def _carried(start: ir.Value) -> set[ir.Value] | None:
-    """Everything that -inf reaches from ``start``, None where something else than a Softmax reads it."""
+    """Everything that a mask reaches from ``start``, None where something else than a Softmax reads it."""
     waiting, seen = [start], set[ir.Value]()
     while waiting:
         value = waiting.pop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,6 @@ from hexqdq.quantize.planning.graph import (
     results,
     spec_of,
 )
-from hexqdq.quantize.planning.masks import hidden_values
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.report import Decision
 
@@ -59,11 +58,10 @@ def select(graph: ir.Graph, recipe: Recipe) -> Selection:
         problem = f"names {min(unknown)!r}, which is no node of the model; expected names of nodes"
         raise UsageError("recipe option 'keep_float'", problem, "`hexqdq explain` lists them")
     selection = Selection()
-    masks = hidden_values(graph)
     for node in graph:
         if node in selection.folded:
             continue
-        reason = _reason_to_stay(node, recipe, masks)
+        reason = _reason_to_stay(node, recipe)
         if reason is not None:
             selection.reasons[node] = reason
         elif is_movement(node):
@@ -77,7 +75,7 @@ def select(graph: ir.Graph, recipe: Recipe) -> Selection:
     return selection
 
 
-def _reason_to_stay(node: ir.Node, recipe: Recipe, masks: Collection[ir.Value]) -> str | None:
+def _reason_to_stay(node: ir.Node, recipe: Recipe) -> str | None:
     if not any(is_float(value) for value in (*node.inputs, *node.outputs)):
         return "its data are not float32, so there is nothing to quantize"
     spec = spec_of(node)
@@ -93,7 +91,7 @@ def _reason_to_stay(node: ir.Node, recipe: Recipe, masks: Collection[ir.Value]) 
         return "its data are not float32, so there is nothing to quantize"
     if all(value is None or constant(value) is not None for value in node.inputs):
         return "its data are constant, so there is nothing to calibrate"
-    held = (values for value in data if value not in masks and (values := constant(value)) is not None)
+    held = (values for value in data if (values := constant(value)) is not None)
     if not all(np.isfinite(values).all() for values in held):
         return "its constants are not finite, so no scale holds them"
     return None
