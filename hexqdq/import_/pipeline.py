@@ -17,7 +17,7 @@ from hexqdq.import_.passes.fold import fold_constants
 from hexqdq.import_.passes.forward import fold_forward
 from hexqdq.import_.passes.identities import name_outputs, remove_identities
 from hexqdq.import_.passes.infer import infer_shapes
-from hexqdq.import_.passes.inline import inline_functions
+from hexqdq.import_.passes.inline import inline_functions, take_known_branches
 from hexqdq.import_.passes.names import name_nodes
 from hexqdq.import_.passes.pads import resolve_auto_pad
 from hexqdq.import_.passes.transposed import rewrite_transposed
@@ -32,9 +32,9 @@ from hexqdq.passes import Pass, run_passes, well_formed
 
 
 def _fold_until_stable(model: ir.Model) -> int:
-    """Folding shows inference new shapes and the other way round."""
+    """Folding shows inference new shapes and conditions their branches, and the other way round."""
     changes = infer_shapes(model)
-    while folded := fold_constants(model):
+    while folded := fold_constants(model) + take_known_branches(model):
         changes += folded + infer_shapes(model)
     return changes
 

@@ -7,6 +7,7 @@ import onnx_ir as ir
 
 from hexqdq.errors import ModelError
 from hexqdq.import_.light import light_proto
+from hexqdq.import_.loops import infer_loops
 
 _SMALL_BYTES = 1024
 """Inference reads the values of small constants only."""
@@ -19,7 +20,7 @@ def infer_shapes(model: ir.Model) -> int:
     Raises ModelError where inference finds a contradiction and leaves shapes unknown.
     """
     changes = 0
-    while learned := _infer_once(model) + _infer_contrib(model.graph):
+    while learned := _infer_once(model) + _infer_contrib(model.graph) + infer_loops(model):
         changes += learned
     return changes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -43,12 +44,12 @@ def input_at(node: ir.Node, index: int) -> ir.Value | None:
 
 
 def only_consumer(value: ir.Value) -> ir.Node | None:
-    """The node that alone reads the value, None where there are none, several, or a graph output."""
+    """The node that alone reads the value, None where there are none, several, one of an inner graph, or an output."""
     uses = value.uses()
     if len(uses) != 1 or value.is_graph_output():
         return None
     (use,) = uses
-    return use.node
+    return use.node if use.node.graph is value.graph else None
 
 
 def weight_axis(node: ir.Node) -> int | None:
@@ -104,3 +105,13 @@ def gives_indices(node: ir.Node) -> bool:
     """Whether the op's result is integers that no Q follows."""
     spec = spec_of(node)
     return spec is not None and spec.trait is Trait.INDEX
+
+
+def inner_nodes(node: ir.Node) -> Iterator[ir.Node]:
+    """The nodes of the graphs that a node holds, as If, Loop and Scan do, and of those inside them."""
+    for attribute in node.attributes.values():
+        if attribute.type is ir.AttributeType.GRAPH:
+            yield from ir.traversal.RecursiveGraphIterator(attribute.as_graph())
+        elif attribute.type is ir.AttributeType.GRAPHS:
+            for graph in attribute.as_graphs():
+                yield from ir.traversal.RecursiveGraphIterator(graph)

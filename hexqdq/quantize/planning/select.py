@@ -14,6 +14,7 @@ from hexqdq.quantize.planning.graph import (
     bias_add,
     constant,
     gives_indices,
+    inner_nodes,
     input_at,
     is_float,
     is_movement,
@@ -23,6 +24,9 @@ from hexqdq.quantize.planning.graph import (
 )
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.report import Decision
+
+
+STAYS = ", and inner graphs stay float"
 
 
 @dataclass
@@ -78,6 +82,8 @@ def select(graph: ir.Graph, recipe: Recipe) -> Selection:
 def _reason_to_stay(node: ir.Node, recipe: Recipe) -> str | None:
     if not any(is_float(value) for value in (*node.inputs, *node.outputs)):
         return "its data are not float32, so there is nothing to quantize"
+    if next(inner_nodes(node), None) is not None:
+        return f"{node.op_type} holds graphs{STAYS}"
     spec = spec_of(node)
     if spec is None:
         return f"{node.op_type} is not among the ops that are quantized, so it stays float"
@@ -128,4 +134,6 @@ def decisions(selection: Selection, still: Iterable[ir.Node]) -> tuple[Decision,
     reasons = dict(selection.reasons)
     for node in still:
         reasons[node] = f"{node.op_type} moves float values that no quantized op reads or writes"
+    for node in list(reasons):
+        reasons |= dict.fromkeys(inner_nodes(node), f"it lies inside {node.op_type} {node.name!r}{STAYS}")
     return tuple(Decision(str(n.name), n.op_type, None, reason) for n, reason in reasons.items())
