@@ -25,7 +25,6 @@ from hexqdq.quantize.planning.graph import (
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.report import Decision
 
-
 STAYS = ", and inner graphs stay float"
 
 
