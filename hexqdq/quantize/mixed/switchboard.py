@@ -91,7 +91,7 @@ class _Editor:
         for number, (node, position, constant) in enumerate(weights):
             values = numerics.dequantize(constant.values, constant.params).astype(np.float32)
             node.replace_input_with(position, self._constant(f"hexqdq_weight_{number}", values))
-        switches = self._switches(len(wired.readings))
+        switches = self._switches(len(wired.readings)) if wired.readings else ()
         for number, place in enumerate(wired.places):
             self._switch(f"hexqdq_place_{number}", place, switches[place.reading])
 
