@@ -15,7 +15,7 @@ from hexqdq.quantize.calibration.calibrate import Progress as Counter
 from hexqdq.quantize.calibration.calibrate import Sample, calibrate
 from hexqdq.quantize.calibration.ranges import Ranges
 from hexqdq.quantize.calibration.replay import replayable
-from hexqdq.quantize.calibration.visible import bound_by_softmax
+from hexqdq.quantize.calibration.visible import SoftmaxWatch
 from hexqdq.quantize.draft import Draft, Repair
 from hexqdq.quantize.mixed.mix import mix, wants_mix
 from hexqdq.quantize.planning.graph import QDQ_OPS
@@ -106,8 +106,9 @@ def _calibrated(draft: Draft, samples: Iterable[Sample], progress: Progress | No
     made = plan(select(model.graph, recipe))
     told = _told("calibrate", progress)
     masks = [str(value.name) for value in hidden_values(model.graph)]
-    ranges = calibrate(model, tuple(made.values), samples, recipe.method, told, recipe.knobs(), masks)
-    return bound_by_softmax(model, made, ranges, samples, _told("bound what softmax sees", progress))
+    watch = SoftmaxWatch(model, made)
+    names = tuple(made.values)
+    return watch.bounded(calibrate(model, names, samples, recipe.method, told, recipe.knobs(), masks, watch))
 
 
 def _ranged(draft: Draft, found: Ranges | Mapping[str, Range], adjust: Adjust | None) -> Draft:

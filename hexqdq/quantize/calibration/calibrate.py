@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import queue
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import onnx_ir as ir
@@ -30,6 +30,21 @@ _SAME_VALUES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Dept
 """Ops whose output has the values of its input in another order."""
 
 
+class Watch(Protocol):
+    """Sees more of the calibrated model's runs: small values that nodes added to it compute."""
+
+    @property
+    def model(self) -> ir.Model:
+        """The calibrated model with those nodes."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """The values to see."""
+
+    def add(self, values: Mapping[str, Array]) -> None:
+        """Takes the values of one sample."""
+
+
 def calibrate(
     model: ir.Model,
     names: Sequence[str],
@@ -38,19 +53,22 @@ def calibrate(
     progress: Progress | None = None,
     knobs: Knobs = Knobs(),  # noqa: B008 - frozen
     masks: Collection[str] = (),
+    watch: Watch | None = None,
 ) -> Ranges:
     """The ranges of each named float value over the samples; [0, 0] for one that has no elements.
 
-    Samples run in parallel where memory permits; neither that nor their order changes a bit. Raises
-    CalibrationError where there is no sample, one does not fit the model's inputs, or a value is NaN
-    or infinite; -inf in ``masks`` does not count.
+    ``watch`` sees the same runs. Samples run in parallel where memory permits; neither that nor their
+    order changes a bit. Raises CalibrationError where there is no sample, one does not fit the model's
+    inputs, or a value is NaN or infinite; -inf in ``masks`` does not count.
     """
     values = _values(model.graph)
     watched = {name: _first_of_same_values(values[name]) for name in names}
-    run = Runner(model, tuple(dict.fromkeys(watched.values())))
-    pool = _Pool(tuple(dict.fromkeys(watched.values())), method, knobs, masks)
-    for _ in run.each(samples, pool.observing, progress):
-        pass
+    observed = tuple(dict.fromkeys(watched.values()))
+    run = Runner(model if watch is None else watch.model, (*observed, *(watch.names if watch else ())))
+    pool = _Pool(observed, method, knobs, masks)
+    for others in run.each(samples, pool.observing, progress):
+        if watch is not None:
+            watch.add(others)
     narrow, wide = pool.ranges(run.empty)
     return Ranges({name: narrow[watched[name]] for name in names}, {name: wide[watched[name]] for name in names})
 
@@ -73,16 +91,22 @@ class _Pool:
         self._names, self._method, self._knobs, self._masks = names, METHODS[method], knobs, masks
         self._free: queue.SimpleQueue[dict[str, Observer]] = queue.SimpleQueue()
 
-    def observing(self, index: int, results: Results) -> None:
+    def observing(self, index: int, results: Results) -> dict[str, Array]:
+        """Observes the results of its names; the other ones."""
         try:
             observers = self._free.get_nowait()
         except queue.Empty:
             observers = {name: self._method(self._knobs) for name in self._names}
+        others = {}
         for name, found in results:
+            if name not in observers:
+                others[name] = found
+                continue
             values = found[found > -np.inf] if name in self._masks else found
             if values.size:
                 observers[name].update(values, _finite_bounds(name, values, index))
         self._free.put(observers)
+        return others
 
     def ranges(self, empty: Collection[str]) -> tuple[dict[str, Range], dict[str, Range]]:
         observers = self._free.get()

@@ -13,7 +13,7 @@ What lies below saturates there when it is quantized, and stays invisible. So do
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,6 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from hexqdq.quantize.calibration.calibrate import Progress, Results, Runner, Sample
 from hexqdq.quantize.calibration.ranges import Ranges
 from hexqdq.quantize.planning.graph import constant
 from hexqdq.quantize.planning.plan import Plan, Range
@@ -48,18 +47,32 @@ class Attention:
     add: ir.Node | None = None
 
 
-def bound_by_softmax(
-    model: ir.Model, made: Plan, ranges: Ranges, samples: Iterable[Sample], progress: Progress | None = None
-) -> Ranges:
-    """The ranges with those of all that only softmaxes see bounded; the same ones where there is no Softmax."""
-    found = attentions(model.graph, made)
-    if not found:
-        return ranges
-    seen = _observe(model, found, samples, progress)
-    narrow, wide = (_bounds(found, seen, made, share) for share in (INVISIBLE, INVISIBLE_WIDE))
-    _bound_masks_of_masks(model.graph, made, ranges.narrow, narrow)
-    _bound_masks_of_masks(model.graph, made, ranges.wide, wide)
-    return Ranges(_applied(ranges.narrow, narrow, made), _applied(ranges.wide, wide, made))
+class SoftmaxWatch:
+    """Sees what softmaxes see while the model is calibrated, and bounds the ranges of that."""
+
+    def __init__(self, model: ir.Model, made: Plan) -> None:
+        self._source, self._plan = model, made
+        self._found = attentions(model.graph, made)
+        self.model, self._ends = _watched(model, self._found) if self._found else (model, {})
+        self.names = tuple(dict.fromkeys(output for pair in self._ends.values() for output in pair))
+        self._seen = dict.fromkeys(self._ends, (math.inf, -math.inf))
+
+    def add(self, values: Mapping[str, Array]) -> None:
+        """Widens the smallest and largest maximum of a row, ``NAME_rows``, and the addends' ends, ``NAME_i``."""
+        for name, (smallest, largest) in self._ends.items():
+            low, high = _ends(name, values[smallest], values[largest])
+            held = self._seen[name]
+            self._seen[name] = (min(low, held[0]), max(high, held[1]))
+
+    def bounded(self, ranges: Ranges) -> Ranges:
+        """The ranges with those of all that only softmaxes see bounded; the same ones where there is no Softmax."""
+        if not self._found:
+            return ranges
+        seen = {name: (min(low, high), high) for name, (low, high) in self._seen.items()}
+        narrow, wide = (_bounds(self._found, seen, self._plan, share) for share in (INVISIBLE, INVISIBLE_WIDE))
+        for own, bounds in ((ranges.narrow, narrow), (ranges.wide, wide)):
+            _bound_masks_of_masks(self._source.graph, self._plan, own, bounds)
+        return Ranges(_applied(ranges.narrow, narrow, self._plan), _applied(ranges.wide, wide, self._plan))
 
 
 def _applied(ranges: Mapping[str, Range], bounds: Mapping[str, Range], made: Plan) -> dict[str, Range]:
@@ -164,23 +177,6 @@ def _widen(bounds: dict[str, Range], group: str, span: Range) -> None:
 def axis_of(one: Attention) -> int:
     attributes = one.softmax.attributes
     return attributes["axis"].as_int() if "axis" in attributes else -1
-
-
-def _observe(
-    model: ir.Model, found: list[Attention], samples: Iterable[Sample], progress: Progress | None
-) -> dict[str, Range]:
-    """The smallest and largest maximum of a row by ``NAME_rows``, what is not hidden of addend i by ``NAME_i``."""
-    watched, names = _watched(model, found)
-    seen = dict.fromkeys(names, (math.inf, -math.inf))
-
-    def ends(index: int, results: Results) -> dict[str, Range]:
-        values = dict(results)
-        return {name: _ends(name, values[low], values[high]) for name, (low, high) in names.items()}
-
-    outputs = tuple(dict.fromkeys(output for pair in names.values() for output in pair))
-    for ranges in Runner(watched, outputs).each(samples, ends, progress):
-        seen = {name: (min(low, ranges[name][0]), max(high, ranges[name][1])) for name, (low, high) in seen.items()}
-    return {name: (min(low, high), high) for name, (low, high) in seen.items()}
 
 
 def _ends(name: str, smallest: Array, largest: Array) -> Range:
