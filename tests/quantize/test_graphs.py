@@ -170,7 +170,7 @@ def test_float_movements_stay() -> None:
 def test_shared_weights_keep_a_bias_each() -> None:
     text = f"""m ({IMAGE}, float[1,3,6,6] v) => (float[1,4,4,4] y) {{
         a = Conv(x, w, b) s = Atan(a) d = Conv(v, w, b) y = Add(s, d) }}"""
-    biases = [name for name in constants(quantized(text)) if name.endswith("_bias_quantized")]
+    biases = [node for node in quantized(text).model.graph if str(node.name).endswith("_bias_dequantized")]
     assert len(biases) == 2
 
 

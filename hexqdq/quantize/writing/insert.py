@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -28,9 +29,8 @@ class QdqWriter:
         self.graph = graph
         self.domain = ""
         self.made: dict[str, str | None] = {}
-        self._values = {str(v.name) for v in (*graph.inputs, *graph.initializers.values())}
-        self._values |= {str(value.name) for node in graph for value in node.outputs}
-        self._nodes = {str(node.name) for node in graph}
+        self._values, self._nodes = names_of(graph)
+        self._stored: dict[tuple[ir.Value, QuantParams], tuple[NDArray[Any], list[ir.Value]]] = {}
         self._params: dict[tuple[str, QuantParams], tuple[ir.Value, ir.Value]] = {}
 
     def admit_all_types(self, model: ir.Model) -> None:
@@ -90,9 +90,8 @@ class QdqWriter:
         source = node.inputs[index]
         assert source is not None
         params = quantized.params
-        stored = self._initializer(f"{name}_quantized", quantized.values, params)
-        scale, zero_point = self._shared(self._unique(name), params)
-        restored = self._node("DequantizeLinear", [stored, scale, zero_point], f"{name}_dequantized", None, stored)
+        inputs = self._integers(source, quantized, name)
+        restored = self._node("DequantizeLinear", inputs, f"{name}_dequantized", None, inputs[0])
         if params.axis is not None:
             restored.attributes["axis"] = ir.AttrInt64("axis", params.axis)
         if params.block:
@@ -101,6 +100,17 @@ class QdqWriter:
         self.made[str(restored.name)] = str(node.name)
         node.replace_input_with(index, restored.outputs[0])
         self._forget_unused(source)
+
+    def _integers(self, source: ir.Value, quantized: QuantizedConstant, name: str) -> list[ir.Value]:
+        """The integers with scale and zero point; readers of one constant that want the same share them."""
+        key = (source, quantized.params)
+        values, held = self._stored.get(key, (None, []))
+        if values is not None and np.array_equal(values, quantized.values):
+            return held
+        stored = self._initializer(f"{name}_quantized", quantized.values, quantized.params)
+        made = [stored, *self._shared(self._unique(name), quantized.params)]
+        self._stored.setdefault(key, (quantized.values, made))
+        return made
 
     def _forget_unused(self, value: ir.Value) -> None:
         """Drops a float initializer that nothing reads any more."""
@@ -152,6 +162,24 @@ class QdqWriter:
 
     def _unique_node(self, base: str) -> str:
         return _free(base, self._nodes)
+
+
+def names_of(graph: ir.Graph) -> tuple[set[str], set[str]]:
+    """The names of values and of nodes, those of inner graphs too: what an inner graph names, it hides."""
+    values, nodes = {str(v.name) for v in (*graph.inputs, *graph.initializers.values())}, set[str]()
+    for node in ir.traversal.RecursiveGraphIterator(graph):
+        nodes.add(str(node.name))
+        values |= {str(value.name) for value in node.outputs}
+        values |= {str(v.name) for inner in _inner_graphs(node) for v in (*inner.inputs, *inner.initializers.values())}
+    return values, nodes
+
+
+def _inner_graphs(node: ir.Node) -> Iterator[ir.Graph]:
+    for attribute in node.attributes.values():
+        if attribute.type == ir.AttributeType.GRAPH:
+            yield attribute.as_graph()
+        elif attribute.type == ir.AttributeType.GRAPHS:
+            yield from attribute.as_graphs()
 
 
 def _free(base: str, used: set[str]) -> str:

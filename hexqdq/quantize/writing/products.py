@@ -24,6 +24,7 @@ from hexqdq.quantize.planning.graph import (
 )
 from hexqdq.quantize.planning.select import is_foldable
 from hexqdq.quantize.recipe import Recipe
+from hexqdq.quantize.writing.insert import names_of
 
 
 class ProductWriter:
@@ -39,8 +40,7 @@ class ProductWriter:
         self.made: dict[str, tuple[str, ...]] = {}
         self._gone: set[str] = set()
         self._rows: dict[ir.Value, ir.Value] = {}
-        values = (*graph.inputs, *graph.initializers.values(), *(v for node in graph for v in node.outputs))
-        self._names = {str(value.name) for value in values} | {str(node.name) for node in graph}
+        self._names = set().union(*names_of(graph))
 
     def write(self) -> int:
         """Joins every MatMul with its bias unless the recipe keeps one of both float; returns how many."""
