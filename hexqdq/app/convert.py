@@ -18,6 +18,7 @@ from hexqdq.errors import ContextError, HexqdqError, UnsupportedError, UsageErro
 from hexqdq.files import require_folder, require_place
 from hexqdq.import_.product import ImportedModel
 from hexqdq.quantize.calibration.ranges import Ranges, SavedRanges
+from hexqdq.quantize.findings import Finding, findings
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.report import Decision, Measure, Progress, Table, measure_table, reason_table
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 Model: TypeAlias = "str | Path | bytes | onnx.ModelProto"
 Shapes = Mapping[str, tuple[int, ...]]
 
+SHOWN = 12
+"""How many findings are printed."""
+
 
 @dataclass(frozen=True, eq=False)
 class Quantized:
@@ -37,6 +41,7 @@ class Quantized:
     path: Path
     product: QdqModel
     measures: tuple[Measure, ...]
+    findings: tuple[Finding, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -44,14 +49,21 @@ class Quantized:
             "ranges": {name: list(bounds) for name, bounds in self.product.ranges.items()},
             "left_float": self.product.decisions,
             "mixed_precision": self.product.mixed,
+            "findings": self.findings,
             "measures": self.measures,
         }
 
     def tables(self) -> tuple[Table, ...]:
-        """Counts and times, which activations have 16 bits and why, and why nodes were left float."""
+        """Counts and times, which activations have 16 bits and why, what was found, why nodes were left float."""
         reasons = reason_table(self.product.decisions, "Why nodes stay float")
         mixed = self.product.mixed.tables() if self.product.mixed is not None else ()
-        return (self._counts(), *mixed, reasons) if reasons.rows else (self._counts(), *mixed)
+        return (self._counts(), *mixed, *(table for table in (self._found(), reasons) if table.rows))
+
+    def _found(self) -> Table:
+        hidden = len(self.findings) - SHOWN
+        more = f" (and {hidden} more, see --json)" if hidden > 0 else ""
+        rows = tuple((entry.kind, entry.where, entry.what) for entry in self.findings[:SHOWN])
+        return Table(f"What makes it hard, and what was done{more}", ("kind", "where", "what"), rows)
 
     def _counts(self) -> Table:
         counts = (
@@ -145,7 +157,7 @@ def quantize_to_file(
         used = recipe or Recipe()
         found = Ranges(product.ranges, product.wide_ranges)
         SavedRanges(digest, used.method, used.knobs(), found).write(ranges)
-    return Quantized(_save(product, output), product, outcome.measures)
+    return Quantized(_save(product, output), product, outcome.measures, findings(outcome.products["import"], product))
 
 
 def compile_to_file(

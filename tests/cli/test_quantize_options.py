@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
 from tests.cli.test_cli import run
+from tests.quantize import planted
 
 Captured = pytest.CaptureFixture[str]
 
@@ -101,3 +103,15 @@ def test_compare_prints_tensors(digits: Path, tmp_path: Path, capsys: Captured) 
     assert run(*arguments, "--json", "--good", 60) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["first_bad"] == shown["tensors"][0]["tensor"]
+
+
+def test_what_is_hard_is_told(tmp_path: Path, capsys: Captured) -> None:
+    model, feeds = planted.shared_bias()
+    onnx.save(model, tmp_path / "m.onnx")
+    np.savez(tmp_path / "c.npz", x=np.concatenate([feed["x"] for feed in feeds]))
+    arguments = ("quantize", tmp_path / "m.onnx", "--calib", tmp_path / "c.npz", "-o", tmp_path / "q.onnx")
+    assert run(*arguments) == 0
+    assert "shared bias  b      is added by Conv_a, Conv_c" in capsys.readouterr().out
+    assert run(*arguments, "--json") == 0
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["kind"], finding["where"]) == ("shared bias", "b")
