@@ -17,7 +17,7 @@ from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
 from tests.import_.models import outputs, parse
 from tests.quantize.graphs import model, normal, samples
-from tests.quantize.test_rows import params
+from tests.quantize.planning.test_rows import params
 
 PLAIN = Recipe(mixed=False, bias_correct=False)
 PAIR = """m (float[1,3,6,6] u, float[1,3,6,6] v) => (float[1,4,4,4] y) {

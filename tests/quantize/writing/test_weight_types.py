@@ -22,7 +22,7 @@ from hexqdq.quantize.recipe import PRESETS, Recipe
 from hexqdq.quantize.writing.weights import BIAS_LIMIT, quantize_bias, quantize_weights
 from tests.import_.models import outputs, parse
 from tests.quantize.graphs import model, normal, quantized, samples
-from tests.quantize.test_rows import params
+from tests.quantize.planning.test_rows import params
 
 Array = NDArray[Any]
 TYPES = (QType.S8, QType.U8, QType.S4, QType.S16)

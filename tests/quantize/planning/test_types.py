@@ -19,9 +19,9 @@ from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
 from tests.import_.models import outputs, parse
 from tests.quantize.graphs import model, quantized, samples
-from tests.quantize.test_rows import CONSTANTS, GRAPHS, feeds, params
-from tests.quantize.test_rows import model as row_model
-from tests.quantize.test_rows import quantized as row_quantized
+from tests.quantize.planning.test_rows import CONSTANTS, GRAPHS, feeds, params
+from tests.quantize.planning.test_rows import model as row_model
+from tests.quantize.planning.test_rows import quantized as row_quantized
 
 WIDE = Recipe(activations=QType.U16)
 TWO = "m (float[2,4] x) => (float[2,5] y) { a = MatMul(x, wm) s = Sigmoid(a) t = Tanh(a) y = Add(s, t) }"
