@@ -203,13 +203,16 @@ def run_stages(product: Any, options: Options, first: str = "import", last: str 
 
 
 def made_up_feed(imported: ImportedModel) -> list[Feed]:
-    """One feed of seeded noise: enough to see where nodes would run, not to calibrate."""
+    """One feed of seeded noise, integers all 1: enough to see where nodes would run, not to calibrate.
+
+    A mask of ones hides nothing, and 1 is an index into almost anything.
+    """
     generator = np.random.default_rng(0)
     feed = {}
     for value in imported.model.graph.inputs:
         assert value.shape is not None and value.dtype is not None
-        noise = generator.uniform(0, 1, value.shape.numpy())
-        feed[str(value.name)] = noise.astype(value.dtype.numpy())
+        noise, dtype = generator.uniform(0, 1, value.shape.numpy()), value.dtype.numpy()
+        feed[str(value.name)] = (noise if dtype.kind == "f" else np.ceil(noise)).astype(dtype)
     return [feed]
 
 

@@ -105,7 +105,7 @@ def _breaches(group: NodeGroup) -> Iterator[Breach]:
     rules = rules_of(op_type) if group.node.domain == "" else None
     if rules is None and not _holds_graphs(group):
         yield Breach(name, op_type, qnn.KNOWN_OPS, f"{group.node.domain or 'onnx'} {op_type}")
-    for rule in rules or qnn.OF_ALL:
+    for rule in rules or qnn.OF_ANY:
         found = rule.test(group)
         if found is not None:
             yield Breach(name, op_type, rule.sentence, found)

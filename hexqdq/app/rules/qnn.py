@@ -295,10 +295,7 @@ OF_OP: dict[str, tuple[Rule, ...]] = {
 """What single ops ask for besides."""
 
 
-OF_ALL: tuple[Rule, ...] = (
-    Rule(TYPES, _data_types),
-    Rule(ONE_SCALE, _one_scale),
-    Rule(STATIC, _static),
-    Rule(NO_GRAPH, _no_inner_graph),
-)
-"""What every node is asked for."""
+OF_ANY: tuple[Rule, ...] = (Rule(STATIC, _static), Rule(NO_GRAPH, _no_inner_graph))
+"""What any node is asked for, even one that is in no group."""
+OF_ALL: tuple[Rule, ...] = (Rule(TYPES, _data_types), Rule(ONE_SCALE, _one_scale), *OF_ANY)
+"""What every node of a group is asked for."""
