@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from hexqdq.import_.product import ImportedModel
 from hexqdq.qtypes import QType
 from hexqdq.quantize.calibration.calibrate import Progress, Sample
 from hexqdq.quantize.mixed.record import MixedPrecision
-from hexqdq.quantize.planning.encodings import Encodings, encodings
+from hexqdq.quantize.planning.choices import Choices
+from hexqdq.quantize.planning.encodings import NARROW_BITS, Encodings, encodings
 from hexqdq.quantize.planning.plan import Plan, Range
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.quantize.writing.weights import QuantizedConstant
@@ -26,7 +27,8 @@ class Draft:
     ``types`` are the element types of activations by value name, each for all that shares parameters
     with the value, where they are not the recipe's. ``weights`` are finished integer weights by
     contraction, in place of rounding to nearest; ``corrections`` [channels] are added to biases, by
-    contraction. ``mixed`` says how types were chosen, if they were.
+    contraction. ``mixed`` says how types were chosen, if they were. ``choices`` are the user's for some
+    tensors and nodes, and stand above all else.
     """
 
     imported: ImportedModel
@@ -37,10 +39,21 @@ class Draft:
     weights: Mapping[str, QuantizedConstant] = field(default_factory=dict)
     corrections: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     mixed: MixedPrecision | None = None
+    choices: Choices = field(default_factory=Choices)
 
     def encodings(self, made: Plan) -> Encodings:
         """The parameters of a plan's groups."""
-        return encodings(made, self.ranges, self.types, self.recipe.activations, self.wide_ranges)
+        return encodings(made, self.ranges, self.types, self.recipe.activations, self.wide_ranges, self.choices)
+
+    def recipe_of(self, node: str) -> Recipe:
+        """The recipe, with the type of weights that is chosen for the node."""
+        weights = self.choices.weights.get(node)
+        return self.recipe if weights is None else replace(self.recipe, weights=weights)
+
+    def is_narrow(self, made: Plan) -> bool:
+        """Whether all weights and activations of a plan are of 8 bits."""
+        weights = (self.recipe.weights, *self.choices.weights.values())
+        return all(dtype.bits == NARROW_BITS for dtype in weights) and self.encodings(made).are_narrow
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from hexqdq.quantize.calibration.replay import replayable
 from hexqdq.quantize.calibration.visible import SoftmaxWatch
 from hexqdq.quantize.draft import Draft, Repair
 from hexqdq.quantize.mixed.mix import mix, wants_mix
+from hexqdq.quantize.planning.choices import chosen
 from hexqdq.quantize.planning.graph import QDQ_OPS
 from hexqdq.quantize.planning.layout import laid_out
 from hexqdq.quantize.planning.masks import hidden_values
@@ -72,8 +73,9 @@ def quantize(
     """
     if is_quantized(imported.model):
         return already_quantized(imported)
-    chosen = recipe or Recipe()
-    draft = Draft(laid_out(imported, chosen), chosen)
+    laid = laid_out(imported, recipe or Recipe())
+    resolved, choices = chosen(laid, recipe or Recipe())
+    draft = Draft(laid, resolved, choices=choices)
     repairs = [repair for repair in (*ON_FLOATS, *ON_RANGES) if repair.wanted(draft.recipe)]
     if calibration is None:
         _require_no_need_of_samples(repairs, ranges)

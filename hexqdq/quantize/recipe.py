@@ -11,11 +11,10 @@ from hexqdq.errors import UsageError
 from hexqdq.qtypes import QType
 from hexqdq.quantize.observers import METHODS
 from hexqdq.quantize.observers.base import Knobs
+from hexqdq.quantize.overrides import ACTIVATION_TYPES, WEIGHT_TYPES, Override
 
 CORRECT = "correct the recipe"
 
-ACTIVATION_TYPES = (QType.U8, QType.S8, QType.U16, QType.S16)
-WEIGHT_TYPES = (QType.S8, QType.U8, QType.S4, QType.S16)
 BLOCKS = (0, *(1 << bits for bits in range(4, 13)))
 """Sizes of blocks, as back ends take them: powers of two from 16."""
 BINS = (512, 1 << 20)
@@ -38,10 +37,11 @@ class Recipe:
     ``method`` names an observer; ``percentile``, ``mse_power`` and ``histogram_bins`` are its knobs.
     ``activations`` and ``weights`` are element types; signed weights are symmetric. Weights have a scale
     per output channel where ``per_channel``, 4-bit ones of matrices per ``weight_block`` elements of a
-    channel unless that is 0. ``keep_float`` lists nodes by name that are not quantized. ``bias_correct``
-    takes the mean error out of biases. ``mixed`` gives 16 bits to the activations whose 8 bits hurt the
-    outputs most: at most ``budget`` percent of the multiply-accumulates, or until the outputs are within
-    ``target_drop`` dB of those with 16 bits everywhere. Raises UsageError where a choice is unknown.
+    channel unless that is 0. ``keep_float`` lists nodes by name that are not quantized, ``overrides`` what
+    differs for some tensors or nodes, later ones above earlier ones. ``bias_correct`` takes the mean error
+    out of biases. ``mixed`` gives 16 bits to the activations whose 8 bits hurt the outputs most: at most
+    ``budget`` percent of the multiply-accumulates, or until the outputs are within ``target_drop`` dB of
+    those with 16 bits everywhere. Raises UsageError where a choice is unknown.
     """
 
     method: str = "mse"
@@ -50,6 +50,7 @@ class Recipe:
     per_channel: bool = True
     weight_block: int = 0
     keep_float: tuple[str, ...] = ()
+    overrides: tuple[Override, ...] = ()
     percentile: float = Knobs.percentile
     mse_power: float = Knobs.mse_power
     histogram_bins: int = Knobs.histogram_bins
@@ -72,6 +73,8 @@ class Recipe:
             raise UsageError(
                 "recipe option 'keep_float'", f"is {self.keep_float!r}; expected a tuple of node names", CORRECT
             )
+        if not isinstance(self.overrides, tuple) or not all(isinstance(one, Override) for one in self.overrides):
+            raise UsageError("recipe option 'overrides'", "is no tuple of overrides", CORRECT)
         _require_number("percentile", self.percentile, 50, 100)
         _require_number("mse_power", self.mse_power, 1, 8)
         _require_number("budget", self.budget, 0, 100)
@@ -94,6 +97,7 @@ class Recipe:
             "per_channel": self.per_channel,
             "weight_block": self.weight_block,
             "keep_float": list(self.keep_float),
+            "overrides": [override.to_json() for override in self.overrides],
             "percentile": self.percentile,
             "mse_power": self.mse_power,
             "histogram_bins": self.histogram_bins,
@@ -122,11 +126,19 @@ class Recipe:
                 values[name] = _type(name, values[name])
         if "keep_float" in values:
             values["keep_float"] = tuple(values["keep_float"])
+        if "overrides" in values:
+            values["overrides"] = _overrides(values["overrides"])
         return replace(base or cls(), **values)
 
     def to_text(self) -> str:
         """Canonical JSON text, the same for equal recipes."""
         return json.dumps(self.to_json(), sort_keys=True)
+
+
+def _overrides(data: object) -> tuple[Override, ...]:
+    if not isinstance(data, list | tuple):
+        raise UsageError("recipe option 'overrides'", f"is {data!r}; expected a list of objects", CORRECT)
+    return tuple(map(Override.from_json, data))
 
 
 def _type(name: str, label: object) -> QType:

@@ -8,13 +8,16 @@ same range, one of 8 bits of a wider value the range that suits 8 bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
+from types import MappingProxyType
 
 import onnx_ir as ir
 
 from hexqdq import numerics
 from hexqdq.qtypes import QType, QuantParams
+from hexqdq.quantize.planning.choices import Choices
 from hexqdq.quantize.planning.plan import Plan, Range
 
 MIN_SCALE = 2.0**-60
@@ -62,22 +65,28 @@ def encodings(
     types: Mapping[str, QType],
     default: QType,
     wide_ranges: Mapping[str, Range] | None = None,
+    choices: Choices = Choices(),  # noqa: B008 - frozen
 ) -> Encodings:
     """The encodings of a plan.
 
     ``types`` are by value name and hold for the value's whole group, ``default`` elsewhere; ``wide_ranges``
-    stand above ``ranges`` in groups of more than 8 bits.
+    stand above ``ranges`` in groups of more than 8 bits, ``choices`` above all.
     """
-    chosen = group_types(made, types, default)
-    narrow = group_params(made, ranges, chosen)
-    wide = group_params(made, {**ranges, **(wide_ranges or {})}, chosen)
+    chosen = group_types(made, types, default, choices.types)
+    narrow = group_params(made, ranges, chosen, choices.ranges)
+    wide = group_params(made, {**ranges, **(wide_ranges or {})}, chosen, choices.ranges)
     groups = {group: (wide if chosen[group].bits > NARROW_BITS else narrow)[group] for group in chosen}
     kinds = {dtype for dtype in chosen.values() if dtype.bits == NARROW_BITS}
-    return Encodings(made, groups, {dtype: group_params(made, ranges, dtype) for dtype in kinds})
+    return Encodings(made, groups, {dtype: group_params(made, ranges, dtype, choices.ranges) for dtype in kinds})
 
 
-def group_types(made: Plan, types: Mapping[str, QType], default: QType) -> dict[str, QType]:
-    """The type of every group: the widest that one of its values has, and one for all results of a node."""
+def group_types(
+    made: Plan, types: Mapping[str, QType], default: QType, choices: Mapping[str, QType] = MappingProxyType({})
+) -> dict[str, QType]:
+    """The type of every group: the widest that one of its values has, and one for all results of a node.
+
+    The last of ``choices`` stands above it.
+    """
     found: dict[str, QType] = {}
     for name, group in made.values.items():
         if name in types:
@@ -88,6 +97,11 @@ def group_types(made: Plan, types: Mapping[str, QType], default: QType) -> dict[
         for written in mixed:
             widest = max((chosen[group] for group in written), key=lambda dtype: dtype.bits)
             chosen |= dict.fromkeys(written, widest)
+    for name, dtype in choices.items():
+        if name in made.values:
+            group = made.values[name]
+            together = (written for written in several if group in written)
+            chosen |= dict.fromkeys((group, *chain.from_iterable(together)), dtype)
     return chosen
 
 
@@ -95,22 +109,38 @@ def _wider(held: QType | None, other: QType) -> QType:
     return other if held is None or other.bits > held.bits else held
 
 
-def group_params(made: Plan, ranges: Mapping[str, Range], types: QType | Mapping[str, QType]) -> dict[str, QuantParams]:
+def group_params(
+    made: Plan,
+    ranges: Mapping[str, Range],
+    types: QType | Mapping[str, QType],
+    chosen: Mapping[str, Range] = MappingProxyType({}),
+) -> dict[str, QuantParams]:
     """The parameters of every group in its type: covering the ranges of its values, or those that an op fixes.
+
+    Those of values that are ``chosen`` stand above both.
 
     An op fixes them where nothing in the group reaches further by a step, as other parts of a Concat
     may; the float op itself may by an ulp.
     """
-    spans: dict[str, Range] = {}
-    for group, (low, high) in (*((group, ranges[name]) for name, group in made.values.items()), *made.held):
-        held = spans.get(group, (low, high))
-        spans[group] = (min(low, held[0]), max(high, held[1]))
+    given = _spans((group, chosen[name]) for name, group in made.values.items() if name in chosen)
+    found = ((group, ranges[name]) for name, group in made.values.items() if group not in given)
+    spans = given | _spans((*found, *((group, span) for group, span in made.held if group not in given)))
     params = {}
     for group, (low, high) in spans.items():
         dtype = types if isinstance(types, QType) else types[group]
-        fixed = _fixed_params(made.fixed[group], dtype, low, high) if group in made.fixed else None
+        is_fixed = group in made.fixed and group not in given
+        fixed = _fixed_params(made.fixed[group], dtype, low, high) if is_fixed else None
         params[group] = fixed or span_params(low, high, dtype)
     return params
+
+
+def _spans(ranges: Iterable[tuple[str, Range]]) -> dict[str, Range]:
+    """What covers all ranges of each group."""
+    spans: dict[str, Range] = {}
+    for group, (low, high) in ranges:
+        held = spans.get(group, (low, high))
+        spans[group] = (min(low, held[0]), max(high, held[1]))
+    return spans
 
 
 def _fixed_params(known: tuple[float, int], dtype: QType, low: float, high: float) -> QuantParams | None:

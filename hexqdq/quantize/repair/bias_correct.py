@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.calibration.calibrate import Progress, Results, Runner, Sample
 from hexqdq.quantize.draft import Draft
-from hexqdq.quantize.planning.encodings import NARROW_BITS
 from hexqdq.quantize.planning.graph import constant, input_at
 from hexqdq.quantize.planning.plan import plan
 from hexqdq.quantize.planning.select import select
@@ -81,7 +80,7 @@ def _with_twins(draft: Draft) -> tuple[ir.Model, list[Pair]]:
     made = plan(selection)
     encodings = draft.encodings(made)
     writer = QdqWriter(model.graph)
-    if not encodings.are_narrow or draft.recipe.weights.bits != NARROW_BITS:
+    if not draft.is_narrow(made):
         writer.admit_all_types(model)
     pairs, readers = [], defaultdict[tuple[ir.Value, QuantParams], list[Reader]](list)
     for node in selection.ends:

@@ -53,7 +53,7 @@ def quantize_contraction(
         bias = (bias + draft.corrections[name]).astype(bias.dtype)
     quantized = draft.weights.get(name)
     if quantized is None:
-        form = weight_form(node, draft.recipe, activations)
+        form = weight_form(node, draft.recipe_of(name), activations)
         quantized = quantize_weights(weights, form.axis, form.dtype, input_scale, bias, form.block)
     stored = quantize_bias(bias, input_scale, quantized.params) if bias is not None else None
     return Contraction(quantized, stored, reader, index)

@@ -10,7 +10,6 @@ import onnx_ir as ir
 from hexqdq.ops.traits import Trait
 from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.draft import Draft
-from hexqdq.quantize.planning.encodings import NARROW_BITS
 from hexqdq.quantize.planning.graph import constant, input_at, results, spec_of
 from hexqdq.quantize.planning.plan import Plan
 from hexqdq.quantize.planning.select import Selection
@@ -30,7 +29,7 @@ class GraphWriter:
         self.ends, self.movements = set(selection.results()), set(made.movements)
 
     def __call__(self, model: ir.Model) -> int:
-        if not self.encodings.are_narrow or self.draft.recipe.weights.bits != NARROW_BITS:
+        if not self.draft.is_narrow(self.plan):
             self.writer.admit_all_types(model)
         for node in (*self.selection.ends, *self.selection.indices):
             self._constants(node)
@@ -73,7 +72,7 @@ class GraphWriter:
             self.writer.constant(made.reader, made.index, made.bias, f"{node.name}_bias")
 
     def _cell(self, node: ir.Node) -> Iterator[Placed]:
-        recipe = self.draft.recipe
+        recipe = self.draft.recipe_of(str(node.name))
         if has_trait(node, Trait.NORMALIZATION):
             return quantize_normalization(node, recipe, self._input_scale(node))
         if has_trait(node, Trait.RECURRENT):
