@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hexqdq.app.quantization.types import our_type
 from hexqdq.errors import UsageError
+from hexqdq.qtypes import QType
 from hexqdq.quantize.observers.base import Range
+from hexqdq.quantize.overrides import ACTIVATION_TYPES, WEIGHT_TYPES, Override
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,7 @@ class Request:
 
     ``method`` and ``percentile`` stand above those of the calibration method; ``symmetric`` ranges reach
     as far down as up, ``restricted`` ones where they hold values below 0; a range spans
-    ``smallest_span`` at least; ``bounds`` are the ends of single tensors' ranges, None where free;
+    ``smallest_span`` at least; ``tensors`` are the overrides of single ones as they were given;
     ``only_constant_weights`` leaves a MatMul of two activations float; 4-bit weights of matrices have a
     scale per ``block`` elements unless that is 0.
     """
@@ -26,26 +29,42 @@ class Request:
     symmetric: bool = False
     restricted: bool = False
     smallest_span: float = 0.0
-    bounds: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    mirrored: frozenset[str] = frozenset()
+    tensors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     only_constant_weights: bool = False
     block: int = 0
 
     def ranges(self, found: Mapping[str, Range]) -> dict[str, Range]:
-        """The calibrated ranges as asked for; raises UsageError where a named tensor is not among them."""
-        for name in (*self.bounds, *self.mirrored):
-            if name not in found:
-                problem = f"names {name!r}, which is no activation that is quantized"
-                raise UsageError("extra option 'TensorQuantOverrides'", problem, "name tensors between nodes")
-        return {name: self._range(name, *ends) for name, ends in found.items()}
+        """The calibrated ranges as asked for."""
+        return {name: self._range(self.tensors.get(name, {}), *ends) for name, ends in found.items()}
 
-    def _range(self, name: str, low: float, high: float) -> Range:
-        given_low, given_high = self.bounds.get(name, (None, None))
-        low, high = low if given_low is None else given_low, high if given_high is None else given_high
-        if self.symmetric or name in self.mirrored or (self.restricted and low < 0):
+    def _range(self, override: Mapping[str, Any], low: float, high: float) -> Range:
+        low, high = override.get("rmin", low), override.get("rmax", high)
+        if self.symmetric or override.get("symmetric") or (self.restricted and low < 0):
             high = max(abs(low), abs(high))
             low = -high
         return low, max(high, low + self.smallest_span)
+
+    def overrides(self, default: QType, constants: Collection[str]) -> tuple[Override, ...]:
+        """What the recipe is told of single tensors, ``constants`` of which are weights; ``default`` is their type."""
+        return tuple(one for name, held in self.tensors.items() for one in _override(name, held, default, constants))
+
+
+def _override(name: str, held: Mapping[str, Any], default: QType, constants: Collection[str]) -> Iterator[Override]:
+    subject = f"extra option 'TensorQuantOverrides' of {name!r}"
+    if name in constants:
+        if set(held) != {"quant_type"}:
+            raise UsageError(subject, f"says {', '.join(held)} of weights; expected quant_type alone", OVERRIDES)
+        yield Override(tensor=name, weights=our_type(subject, held["quant_type"], WEIGHT_TYPES))
+        return
+    dtype = our_type(subject, held["quant_type"], ACTIVATION_TYPES) if "quant_type" in held else default
+    if "scale" in held:
+        scale, zero_point = float(held["scale"]), int(held["zero_point"])
+        low, high = ((end - zero_point) * scale for end in (dtype.low, dtype.high))
+        yield Override(tensor=name, low=low, high=high)
+    elif "rmin" in held and "rmax" in held and not held.get("symmetric"):
+        yield Override(tensor=name, low=float(held["rmin"]), high=float(held["rmax"]))
+    if "quant_type" in held:
+        yield Override(tensor=name, activations=dtype)
 
 
 @dataclass(frozen=True)
@@ -92,24 +111,27 @@ def _number(option: str, value: Any) -> float:
 
 
 def _overrides(request: Request, value: Any) -> Request:
-    """The ends and the symmetry of single tensors' ranges; what else an override may say is refused."""
-    bounds, mirrored = {}, set[str]()
+    """Checks what is said of single tensors; what it comes to is known with the model."""
+    tensors = {}
     for tensor, entries in value.items():
         subject = f"extra option 'TensorQuantOverrides' of {tensor!r}"
         if len(entries) != 1:
-            raise UsageError(subject, f"holds {len(entries)} dictionaries; expected one", "activations have one scale")
+            raise UsageError(
+                subject, f"holds {len(entries)} dictionaries; expected one", "leave scales per channel out"
+            )
         (entry,) = entries
         for key in entry:
-            if key not in ("rmin", "rmax", "symmetric"):
-                known = "expected rmin, rmax or symmetric"
+            if key not in TENSOR_KEYS:
+                known = f"expected one of {', '.join(TENSOR_KEYS)}"
                 raise UsageError(subject, f"says {key!r}, which is not supported; {known}", OVERRIDES)
-        bounds[tensor] = (entry.get("rmin"), entry.get("rmax"))
-        if entry.get("symmetric"):
-            mirrored.add(tensor)
-    return replace(request, bounds=bounds, mirrored=frozenset(mirrored))
+        if ("scale" in entry) != ("zero_point" in entry):
+            raise UsageError(subject, "says one of scale and zero_point; expected both", "give both")
+        tensors[tensor] = {key: plain for key, plain in entry.items() if plain is not None}
+    return replace(request, tensors=tensors)
 
 
-OVERRIDES = "give types and scales of single tensors to hexqdq.Recipe"
+TENSOR_KEYS = ("quant_type", "scale", "zero_point", "rmin", "rmax", "symmetric")
+OVERRIDES = "leave it out, or see the overrides of hexqdq.Recipe"
 ANY = (True, False, None)
 OFF = (False, None)
 ON = (True, None)

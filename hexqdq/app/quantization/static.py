@@ -20,10 +20,11 @@ from hexqdq.import_.product import ImportedModel
 from hexqdq.import_.read import read_model
 from hexqdq.quantize.calibration.ranges import Ranges, SavedRanges
 from hexqdq.quantize.observers.base import Range
+from hexqdq.quantize.overrides import ACTIVATION_TYPES, WEIGHT_TYPES
 from hexqdq.quantize.pipeline import quantize
 from hexqdq.quantize.planning.graph import constant, input_at
 from hexqdq.quantize.product import QdqModel
-from hexqdq.quantize.recipe import ACTIVATION_TYPES, WEIGHT_TYPES, Recipe
+from hexqdq.quantize.recipe import Recipe
 from hexqdq.quantize.writing.save import save
 
 METHODS = {"MinMax": "minmax", "Entropy": "entropy", "Percentile": "percentile"}
@@ -121,7 +122,8 @@ def _quantized(model: str | Path | onnx.ModelProto, reader: CalibrationDataReade
     job.choice.check(source_types)
     imported = import_model(model, _shapes(model, feeds))
     kept = tuple(job.choice.kept_float(imported, source_types))
-    recipe = replace(job.recipe, keep_float=kept, bias_correct=feeds is not None)
+    overrides = job.request.overrides(job.recipe.activations, imported.model.graph.initializers)
+    recipe = replace(job.recipe, keep_float=kept, overrides=overrides, bias_correct=feeds is not None, smooth=feeds is not None)
     known = None
     if job.cache is not None and job.has_ranges:
         known = SavedRanges.read(job.cache).of(job.cache, imported.digest, recipe)

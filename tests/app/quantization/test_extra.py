@@ -70,16 +70,35 @@ def test_smallest_span(tmp_path: Path) -> None:
     assert all(scale >= np.float32(100 / 255) for name, (scale, _) in found.items() if name != "s2")
 
 
-def test_ranges_of_single_tensors(tmp_path: Path) -> None:
-    overrides = {"c2": [{"rmin": -8.0, "rmax": 8.0}], "m2": [{"symmetric": True}]}
+def test_single_tensors(tmp_path: Path) -> None:
+    overrides: dict[str, list[dict[str, Any]]] = {
+        "c2": [{"rmin": -8.0, "rmax": 8.0}],
+        "m2": [{"symmetric": True}],
+        "image": [{"scale": 0.05, "zero_point": 3}],
+        "scores": [{"quant_type": ours.QuantType.QInt16}],
+    }
     found = encodings(tmp_path, extra_options={"TensorQuantOverrides": overrides})
     assert found["c2"][0] == pytest.approx(16 / 255)
     assert found["m2"][1] in (0, -1)
-    with pytest.raises(UsageError, match="w9"):
-        encodings(tmp_path, extra_options={"TensorQuantOverrides": {"w9": [{"rmin": 0.0}]}})
-    for entry, said in (({"scale": 1.0}, "scale"), ({"convert": {}}, "convert")):
+    assert found["image"][0] == pytest.approx(0.05) and found["image"][1] == 3
+    assert min(scale for name, (scale, _) in found.items() if name.startswith("scores")) < 1e-3
+
+
+def test_types_of_single_weights(tmp_path: Path) -> None:
+    encodings(tmp_path, extra_options={"TensorQuantOverrides": {"w2": [{"quant_type": ours.QuantType.QInt16}]}})
+    stored = {t.data_type for t in onnx.load(tmp_path / "q.onnx").graph.initializer if t.dims == [16, 8, 3, 3]}
+    assert stored == {onnx.TensorProto.INT16}
+    with pytest.raises(UsageError, match="of weights"):
+        encodings(tmp_path, extra_options={"TensorQuantOverrides": {"w2": [{"rmin": 1.0}]}})
+
+
+def test_what_cannot_be_said_of_single_tensors(tmp_path: Path) -> None:
+    for name, entry in (("w9", {"rmin": 0.0, "rmax": 1.0}), ("w9", {"quant_type": ours.QuantType.QInt8})):
+        with pytest.raises(UsageError, match=name):
+            encodings(tmp_path, extra_options={"TensorQuantOverrides": {name: [entry]}})
+    for key, said in (("scale", "both"), ("convert", "convert"), ("axis", "axis")):
         with pytest.raises(UsageError, match=said):
-            request_of({"TensorQuantOverrides": {"c2": [entry]}})
+            request_of({"TensorQuantOverrides": {"c2": [{key: 1}]}})
     with pytest.raises(UsageError, match="2 dictionaries"):
         request_of({"TensorQuantOverrides": {"c2": [{}, {}]}})
 
