@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
 from hexqdq.ops.traits import QuantRow, Trait
+from hexqdq.qtypes import QuantParams
+from hexqdq.quantize.planning.given import given_params, is_restored_constant
 from hexqdq.quantize.planning.graph import constant, input_at, is_float, results, spec_of
 from hexqdq.quantize.planning.select import Selection
 
@@ -39,10 +41,11 @@ class Plan:
     """``values`` are the computed values that get a Q and a DQ, each with its group's representative.
 
     ``reads`` lists per node the input positions that take quantized activations (computed or
-    constant), ``writes`` the groups of its results, which nodes that give integers are without;
-    ``movements`` are the data movements on quantized values, ``still`` the others. ``fixed`` maps groups
+    constant), ``writes`` the groups of its results, or of what a node that gives integers reads, which
+    are all of one type; ``movements`` are the data movements on quantized values, ``still`` the others. ``fixed`` maps groups
     whose range an op knows to scale and zero point as for u8. ``held`` are groups with the ranges of the
-    constants that movements put among their values.
+    constants that movements put among their values. ``given`` are the parameters of values that came with
+    a Q or a DQ; ``complete`` are the nodes all of whose values did.
     """
 
     values: Mapping[str, str]
@@ -52,6 +55,8 @@ class Plan:
     still: tuple[ir.Node, ...]
     fixed: Mapping[str, tuple[float, int]]
     held: tuple[tuple[str, Range], ...] = ()
+    given: Mapping[str, QuantParams] = field(default_factory=dict)
+    complete: frozenset[ir.Node] = frozenset()
 
 
 def plan(selection: Selection) -> Plan:
@@ -59,27 +64,39 @@ def plan(selection: Selection) -> Plan:
     reads = {node: _activation_inputs(node) for node in (*selection.ends, *selection.indices)}
     marked = [value for node, indices in reads.items() for value in _computed(node, indices)]
     marked += selection.results()
-    groups = _groups(selection)
+    given = given_params(graph) if (graph := _graph(selection)) is not None else {}
+    groups = _groups(selection, given)
     moving = _moving(selection, groups, marked)
     marked += [value for node in moving for value in _moved(node)]
     written = {node: (end, *selection.further[node]) for node, end in selection.ends.items()}
     written |= {node: tuple(results(node)) for node in moving}
+    written |= {node: tuple(_computed(node, reads[node])) for node in selection.indices}
+    reads |= {node: _data_positions(node) for node in moving}
+    made = {node: [*_computed(node, indices), *written.get(node, ())] for node, indices in reads.items()}
     return Plan(
         values={_name(value): groups.find(_name(value)) for value in marked},
-        reads=reads | {node: _data_positions(node) for node in moving},
-        writes={node: tuple(groups.find(_name(v)) for v in made) for node, made in written.items()},
+        reads=reads,
+        writes={node: tuple(groups.find(_name(value)) for value in values) for node, values in written.items()},
         movements=moving,
         still=tuple(node for node in selection.movements if node not in moving),
         fixed=_fixed(selection, groups),
         held=tuple(entry for node in moving for entry in _held(node, groups)),
+        given=given,
+        complete=frozenset(n for n, values in made.items() if all(_name(value) in given for value in values)),
     )
 
 
-def _groups(selection: Selection) -> Groups:
+def _graph(selection: Selection) -> ir.Graph | None:
+    nodes = (*selection.ends, *selection.indices, *selection.movements)
+    graph = nodes[0].graph if nodes else None
+    return graph if isinstance(graph, ir.Graph) else None
+
+
+def _groups(selection: Selection, given: Mapping[str, QuantParams]) -> Groups:
     """Values that movements tie together.
 
-    Values of a range that their op knows join other values of that range only: a Concat of
-    probabilities and of something else rescales the probabilities.
+    Values whose range their op knows, or that came with parameters, join others with the same only: a
+    Concat of probabilities and of something else rescales the probabilities.
     """
     groups = Groups()
     for node in selection.ends:
@@ -91,10 +108,11 @@ def _groups(selection: Selection) -> Groups:
         if node not in mixing:
             _join(groups, _moved(node))
     for node in mixing:
-        fixed = _fixed(selection, groups)
+        known: dict[str, object] = {**_fixed(selection, groups)}
+        known |= {groups.find(name): params for name, params in given.items()}
         values = _moved(node)
-        ranges = {fixed.get(groups.find(_name(value))) for value in _computed(node, _data_positions(node))}
-        free = [value for value in values if groups.find(_name(value)) not in fixed]
+        ranges = {known.get(groups.find(_name(value))) for value in _computed(node, _data_positions(node))}
+        free = [value for value in values if groups.find(_name(value)) not in known]
         _join(groups, values if len(ranges) == 1 else free)
     return groups
 
@@ -143,14 +161,16 @@ def _activation_inputs(node: ir.Node) -> tuple[int, ...]:
     spec = _spec(node)
     indices = [index for index in spec.data_positions(len(node.inputs)) if input_at(node, index) is not None]
     weighted = spec.trait in (Trait.CONTRACTION, Trait.NORMALIZATION)
-    if weighted and is_float(input_at(node, 1)) and constant(input_at(node, 1)) is None:
+    weights = input_at(node, 1)
+    if weighted and is_float(weights) and constant(weights) is None and not is_restored_constant(weights):
         indices.append(1)
     return tuple(dict.fromkeys(indices))
 
 
 def _computed(node: ir.Node, indices: Iterable[int]) -> list[ir.Value]:
     values = (input_at(node, index) for index in indices)
-    return [value for value in values if value is not None and constant(value) is None]
+    computed = (value for value in values if value is not None and constant(value) is None)
+    return [value for value in computed if not is_restored_constant(value)]
 
 
 def _fixed(selection: Selection, groups: Groups) -> dict[str, tuple[float, int]]:
