@@ -95,6 +95,8 @@ def quantize(
     percentile: Annotated[float | None, typer.Option(help="Percent of values that percentile keeps.")] = None,
     mse_power: Annotated[float | None, typer.Option(help="Power of the error that mse sums.")] = None,
     histogram_bins: Annotated[int | None, typer.Option(help="Bins of a tensor's histogram.")] = None,
+    equalize: Annotated[bool | None, typer.Option(help="Give weights on both sides of a tensor equal ranges.")] = None,
+    smooth: Annotated[bool | None, typer.Option(help="Move scales of activations into weights.")] = None,
     bias_correct: Annotated[bool | None, typer.Option(help="Take the mean error out of biases.")] = None,
     mixed: Annotated[bool | None, typer.Option(help="16-bit activations where 8 bits hurt the outputs.")] = None,
     budget: Annotated[
@@ -104,6 +106,9 @@ def quantize(
     ranges: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Ranges as JSON: read where it exists, else written.")
     ] = None,
+    external_data: Annotated[
+        bool, typer.Option("--external-data", help="Write weights beside the model, as over 2 GB they are anyway.")
+    ] = False,
     dump: DumpFolder = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -124,6 +129,8 @@ def quantize(
         percentile=percentile,
         mse_power=mse_power,
         histogram_bins=histogram_bins,
+        equalize=equalize,
+        smooth=smooth,
         bias_correct=bias_correct,
         mixed=mixed,
         budget=budget,
@@ -138,6 +145,7 @@ def quantize(
             ranges=ranges,
             input_shapes=_shapes(input_shape),
             pictures=pictures,
+            external_data=external_data,
             dump=dump,
             progress=progress,
         )

@@ -60,10 +60,11 @@ class Draft:
 class Repair:
     """A pass that wins back accuracy: returns the draft with something replaced.
 
-    ``wanted`` reads the recipe; ``what`` is told as progress; ``run`` streams the samples, any number
-    of times.
+    ``option`` is the recipe's that switches it; ``wanted`` reads the recipe; ``what`` is told as progress;
+    ``run`` streams the samples, any number of times.
     """
 
     what: str
+    option: str
     wanted: Callable[[Recipe], bool]
     run: Callable[[Draft, Iterable[Sample], Progress | None], Draft]

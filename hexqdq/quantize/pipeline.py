@@ -27,6 +27,8 @@ from hexqdq.quantize.planning.select import decisions, select
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.quantize.repair.bias_correct import bias_correct
+from hexqdq.quantize.repair.equalize import equalize
+from hexqdq.quantize.repair.smooth import smooth
 from hexqdq.quantize.verify import qdq_problems
 from hexqdq.quantize.writing.graph import GraphWriter
 from hexqdq.quantize.writing.insert import QdqWriter
@@ -38,11 +40,15 @@ T = TypeVar("T")
 Adjust = Callable[[Mapping[str, Range]], Mapping[str, Range]]
 """Gives the ranges to use in place of calibrated ones."""
 
-ON_FLOATS: tuple[Repair, ...] = ()
+ON_FLOATS: tuple[Repair, ...] = (
+    Repair("equalize", "equalize", lambda recipe: recipe.equalize, equalize),
+    Repair("smooth", "smooth", lambda recipe: recipe.smooth, smooth),  # after equalize: it leaves what gains nothing
+)
 """Before ranges are known: the float model becomes an equal one that quantizes better."""
 ON_RANGES: tuple[Repair, ...] = (
-    Repair("mix precision", wants_mix, mix),  # first: roundings and corrections depend on types
-    Repair("correct biases", lambda recipe: recipe.bias_correct, bias_correct),  # last: takes out what the others left
+    Repair("mix precision", "mixed", wants_mix, mix),  # first: roundings and corrections depend on types
+    # last: takes out what the others left
+    Repair("correct biases", "bias_correct", lambda recipe: recipe.bias_correct, bias_correct),
 )
 """Once ranges are known: types, rounding of weights, biases."""
 
@@ -50,6 +56,12 @@ ON_RANGES: tuple[Repair, ...] = (
 def is_quantized(model: ir.Model) -> bool:
     """Whether the model holds QuantizeLinear or DequantizeLinear."""
     return any(node.op_type in QDQ_OPS for node in model.graph)
+
+
+def is_complete(model: ir.Model) -> bool:
+    """Whether all that is quantized has Q and DQ."""
+    made = plan(select(model.graph, Recipe()))
+    return made.complete >= set(made.reads)
 
 
 def already_quantized(imported: ImportedModel) -> QdqModel:
@@ -65,13 +77,16 @@ def quantize(
     ranges: Ranges | Mapping[str, Range] | None = None,
     adjust: Adjust | None = None,
 ) -> QdqModel:
-    """The model as a QDQ graph of the recipe; one that holds Q/DQ already passes unchanged.
+    """The model as a QDQ graph of the recipe.
+
+    Q and DQ that are there are kept to the bit, and the float rest is quantized around them; where there
+    is no rest the model passes unchanged.
 
     ``ranges`` known before are taken instead of those of the samples, a mapping for types of any width;
     without samples they are enough for a recipe that repairs nothing. ``adjust`` gives others in place of
     either. Raises CalibrationError where the samples do not fit the model or set no range.
     """
-    if is_quantized(imported.model):
+    if is_quantized(imported.model) and is_complete(imported.model):
         return already_quantized(imported)
     laid = laid_out(imported, recipe or Recipe())
     resolved, choices = chosen(laid, recipe or Recipe())
@@ -91,8 +106,9 @@ def _require_no_need_of_samples(repairs: Sequence[Repair], ranges: object | None
     if ranges is not None:
         if not repairs:
             return
-        needs = f"the recipe's pass {repairs[0].what!r} needs samples"
-        other = ", or switch the pass off (--no-bias-correct and kin)"
+        needs = f"the recipe's {', '.join(repair.option for repair in repairs)} need samples"
+        options = " ".join(f"--no-{repair.option.replace('_', '-')}" for repair in repairs)
+        other = f", or switch off what needs them: {options}"
     raise CalibrationError("calibration", f"{needs}, and there are none", f"give calibration data{other}")
 
 

@@ -54,6 +54,8 @@ class Recipe:
     percentile: float = Knobs.percentile
     mse_power: float = Knobs.mse_power
     histogram_bins: int = Knobs.histogram_bins
+    equalize: bool = False
+    smooth: bool = True
     bias_correct: bool = True
     mixed: bool = True
     budget: float = 25.0
@@ -64,7 +66,7 @@ class Recipe:
         _require("activations", self.activations, ACTIVATION_TYPES)
         _require("weights", self.weights, WEIGHT_TYPES)
         _require("weight_block", self.weight_block, BLOCKS)
-        for name in ("per_channel", "bias_correct", "mixed"):
+        for name in ("per_channel", "equalize", "smooth", "bias_correct", "mixed"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError(
                     f"recipe option {name!r}", f"is {getattr(self, name)!r}; expected true or false", CORRECT
@@ -101,6 +103,8 @@ class Recipe:
             "percentile": self.percentile,
             "mse_power": self.mse_power,
             "histogram_bins": self.histogram_bins,
+            "equalize": self.equalize,
+            "smooth": self.smooth,
             "bias_correct": self.bias_correct,
             "mixed": self.mixed,
             "budget": self.budget,

@@ -56,7 +56,7 @@ def test_wrong_choice(digits: Path, options: tuple[object, ...], said: str, caps
 
 
 def test_saved_ranges_need_no_samples(digits: Path, tmp_path: Path) -> None:
-    ranges, plain = tmp_path / "sub" / "ranges.json", ("--no-bias-correct", "--no-mixed")
+    ranges, plain = tmp_path / "sub" / "ranges.json", ("--no-bias-correct", "--no-smooth", "--no-mixed")
     first = quantized(digits, tmp_path / "a.onnx", *plain, "--ranges", ranges)
     before = ranges.read_bytes()
     assert quantized(digits, tmp_path / "b.onnx", *plain, "--ranges", ranges, calibrated=False) == first
@@ -66,8 +66,8 @@ def test_saved_ranges_need_no_samples(digits: Path, tmp_path: Path) -> None:
 
 def test_saved_ranges_are_of_no_element_type(digits: Path, tmp_path: Path) -> None:
     ranges, recipe = tmp_path / "ranges.json", tmp_path / "recipe.json"
-    recipe.write_text(json.dumps({"activations": "u16", "bias_correct": False}))
-    quantized(digits, tmp_path / "narrow.onnx", "--no-bias-correct", "--ranges", ranges)
+    recipe.write_text(json.dumps({"activations": "u16", "bias_correct": False, "smooth": False}))
+    quantized(digits, tmp_path / "narrow.onnx", "--no-bias-correct", "--no-smooth", "--ranges", ranges)
     wide = quantized(digits, tmp_path / "wide.onnx", "--recipe", recipe)
     assert quantized(digits, tmp_path / "a.onnx", "--recipe", recipe, "--ranges", ranges, calibrated=False) == wide
 
@@ -87,6 +87,13 @@ def test_ranges_of_something_else_are_an_error(digits: Path, tmp_path: Path, cap
     ranges.write_text("[]")
     assert run("quantize", digits / "digits.onnx", *arguments) == 1
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_external_data(digits: Path, tmp_path: Path) -> None:
+    inside = quantized(digits, tmp_path / "a.onnx")
+    beside = quantized(digits, tmp_path / "b.onnx", "--external-data")
+    (data,) = tmp_path.glob("b.onnx.*.data")
+    assert len(beside) < len(inside) and data.stat().st_size > 10_000
 
 
 def test_neither_samples_nor_ranges(digits: Path, tmp_path: Path, capsys: Captured) -> None:

@@ -22,7 +22,7 @@ Array = NDArray[Any]
 CONV = "m (float[1,3,8,8] x) => (float[1,4,6,6] y) { y = Conv(x, w, b) }"
 LINEAR = "m (float[2,4] x) => (float[2,5] y) { h = MatMul(x, wm) y = Add(h, bm) }"
 BARE = "m (float[1,3,8,8] x) => (float[1,4,6,6] y) { y = Conv(x, w) }"
-OFF = Recipe(bias_correct=False, mixed=False)
+OFF = Recipe(bias_correct=False, smooth=False, mixed=False)
 
 
 def shift(text: str, recipe: Recipe, axis: int) -> float:
@@ -79,7 +79,7 @@ def test_known_ranges_need_no_samples() -> None:
     imported = import_model(model(CONV))
     ranges = quantize(imported, samples(imported), OFF).ranges
     assert quantize(imported, None, OFF, ranges=ranges).digest == assemble(Draft(imported, OFF, ranges)).digest
-    with pytest.raises(CalibrationError, match="'correct biases' needs samples"):
+    with pytest.raises(CalibrationError, match="smooth, bias_correct need samples"):
         quantize(imported, None, Recipe(mixed=False), ranges=ranges)
     with pytest.raises(CalibrationError, match="ranges need samples"):
         quantize(imported, None, OFF)

@@ -20,13 +20,14 @@ from hexqdq.quantize.scaled import mark_scaled, marked
 from hexqdq.quantize.writing.save import save
 from hexqdq.report import plain_lines
 from tests.import_.models import outputs
+from tests.quantize import planted
 from tests.quantize.graphs import model, samples
 
 Array = NDArray[Any]
 CHAIN = """m (float[1,3,8,8] x) => (float[1,4,6,6] y) {
     a = Conv(x, w, b) r = Relu(a) s = Sigmoid(r) y = Mul(r, s)
 }"""
-PLAIN = Recipe(method="minmax", bias_correct=False, mixed=False)
+PLAIN = Recipe(method="minmax", bias_correct=False, smooth=False, mixed=False)
 
 
 def compared(folder: Path, ranges: dict[str, tuple[float, float]], good: float = 20.0) -> Comparison:
@@ -179,6 +180,20 @@ def test_values_that_are_scaled_on_purpose_are_no_errors(tmp_path: Path) -> None
     assert [entry.tensor for entry in comparison.measures] == ["x", "y"]
     assert comparison.bad == ()
     assert all(level(entry.introduced) > 30 for entry in comparison.measures)
+
+
+@pytest.mark.parametrize("least", [-np.inf, -1e9, -1e4])
+def test_what_masks_hide_is_no_error(least: float, tmp_path: Path) -> None:
+    exact, feeds = planted.mask(least)
+    onnx.save(exact, tmp_path / "float.onnx")
+    imported = import_model(tmp_path / "float.onnx")
+    save(quantize(imported, feeds, PLAIN), tmp_path / "qdq.onnx")
+    comparison = compare(tmp_path / "float.onnx", tmp_path / "qdq.onnx", feeds, with_histograms=True)
+    entry = next(entry for entry in comparison.measures if entry.tensor == "h")
+    assert -100 < entry.low and entry.high < 100 and comparison.bad == ()
+    assert entry.saturated is not None and entry.saturated < 0.1
+    json.dumps(comparison.to_json(), allow_nan=False)
+    assert all(np.isfinite(found.edges).all() for found in comparison.histograms)
 
 
 def test_strangers_are_refused(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.import_.models import outputs, parse
 
 Array = NDArray[Any]
 HEADS, LENGTH, WIDTH = 2, 8, 16
-PLAIN = Recipe(method="minmax", bias_correct=False, mixed=False)
+PLAIN = Recipe(method="minmax", bias_correct=False, smooth=False, mixed=False)
 CAUSAL = np.where(np.tril(np.ones((LENGTH, LENGTH))) > 0, 0, -1e4).astype(np.float32)
 CONSTANTS: dict[str, Array] = {
     "causal": CAUSAL,
@@ -124,7 +124,7 @@ def test_a_constant_mask_reaches_as_far_as_it_must(name: str) -> None:
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("activations", [QType.U8, QType.S8, QType.U16])
 def test_numbers_stay_near(name: str, activations: QType) -> None:
-    recipe = Recipe(method="minmax", bias_correct=False, mixed=False, activations=activations)
+    recipe = Recipe(method="minmax", bias_correct=False, smooth=False, mixed=False, activations=activations)
     proto, qdq = model(name), quantized(name, recipe=recipe)
     assert qdq.decisions == ()
     errors = []

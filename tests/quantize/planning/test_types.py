@@ -30,7 +30,7 @@ TWO = "m (float[2,4] x) => (float[2,5] y) { a = MatMul(x, wm) s = Sigmoid(a) t =
 def mixed(text: str, types: Mapping[str, QType]) -> QdqModel:
     """The model with some groups of other types than u8."""
     imported = import_model(model(text))
-    recipe = Recipe(bias_correct=False)
+    recipe = Recipe(bias_correct=False, smooth=False)
     known = quantize(imported, samples(imported), recipe)
     draft = Draft(imported, recipe, known.ranges, known.wide_ranges)
     return assemble(replace(draft, types=types))
@@ -98,6 +98,17 @@ def test_all_results_of_a_node_have_one_type() -> None:
 def test_what_gives_indices_reads_any_type() -> None:
     text = "m (float[2,4] x) => (int64[2] y) { a = MatMul(x, wm) y = ArgMax<axis=1, keepdims=0>(a) }"
     assert read_types(mixed(text, {"a": QType.U16}), "ArgMax") == ["uint16"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "m (float[2,4] x) => (bool[2,5] y) { a = MatMul(x, wm) s = Sigmoid(a) y = Greater(s, a) }",
+        "m (float[2,4] x) => (bool[2,5] y) { a = MatMul(x, wm) y = Greater(a, row) }",
+    ],
+)
+def test_a_comparison_reads_both_in_one_type(text: str) -> None:
+    assert read_types(mixed(text, {"a": QType.U16}), "Greater") == ["uint16", "uint16"]
 
 
 def test_inputs_and_outputs_are_stored_in_their_own_types() -> None:

@@ -60,7 +60,7 @@ def test_names_of_values_and_nodes_stay() -> None:
 
 def test_shapes_share_the_parameters_of_what_they_hold() -> None:
     imported = import_model(model(CUBE))
-    qdq = quantize(imported, samples(imported), Recipe(method="minmax", bias_correct=False, mixed=False))
+    qdq = quantize(imported, samples(imported), Recipe(method="minmax", bias_correct=False, smooth=False, mixed=False))
     assert set(qdq.ranges) == {"x", "y"}
     scales = [str(n.inputs[1].name) for n in qdq.model.graph if n.op_type == "QuantizeLinear" and n.inputs[1]]
     assert len(scales) == 4 and len(set(scales)) == 2

@@ -19,7 +19,7 @@ from tests.import_.models import outputs, parse
 from tests.quantize.graphs import model, normal, samples
 from tests.quantize.planning.test_rows import params
 
-PLAIN = Recipe(mixed=False, bias_correct=False)
+PLAIN = Recipe(mixed=False, bias_correct=False, smooth=False)
 PAIR = """m (float[1,3,6,6] u, float[1,3,6,6] v) => (float[1,4,4,4] y) {
     a = Conv(u, w, b) c = Conv(v, w, b) y = Add(a, c) }"""
 
@@ -55,7 +55,7 @@ def test_tied_weights_are_stored_once_and_read_by_every_use() -> None:
 
 @pytest.mark.parametrize("activations", [QType.U8, QType.U16])
 def test_a_shared_bias_has_the_scale_of_each_product(activations: QType) -> None:
-    recipe = Recipe(mixed=False, bias_correct=False, activations=activations)
+    recipe = Recipe(mixed=False, bias_correct=False, smooth=False, activations=activations)
     proto = model(PAIR)
     feeds = fed(proto, wide=50.0)
     qdq = made(proto, feeds, recipe)
@@ -133,7 +133,7 @@ def test_biases_that_pass_32_bits_widen_the_scale(activations: QType, weights: Q
     for seed, (name, (shape, scale)) in enumerate(shapes.items()):
         proto.graph.initializer.append(numpy_helper.from_array(normal(*shape, seed=seed, scale=scale), name))
     feeds = samples(import_model(proto))
-    recipe = Recipe(mixed=False, bias_correct=False, activations=activations, weights=weights)
+    recipe = Recipe(mixed=False, bias_correct=False, smooth=False, activations=activations, weights=weights)
     qdq = made(proto, feeds, recipe)
     for exact, found in zip(outputs(proto, feeds[0]), outputs(qdq.model, feeds[0]), strict=True):
         assert np.abs(exact - found).max() <= 0.01 * np.abs(exact).max()
