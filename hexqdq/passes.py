@@ -14,6 +14,9 @@ from hexqdq.errors import CompileError
 Rewrite = Callable[[ir.Model], int]
 Verify = Callable[[ir.Model], Iterable[str]]
 
+INLINE_BYTES = (1 << 31) - (1 << 24)
+"""Weights that an ONNX file may hold itself: protobuf ends at 2 GB."""
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -62,9 +65,14 @@ def run_passes(
 
 
 def dump_model(model: ir.Model, path: Path) -> None:
-    """Writes the model as an ONNX file; missing folders are made."""
+    """Writes the model as an ONNX file, weights over 2 GB beside it; missing folders are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    ir.save(model, path)
+    ir.save(model, path, external_data=f"{path.name}.data" if weight_bytes(model) > INLINE_BYTES else None)
+
+
+def weight_bytes(model: ir.Model) -> int:
+    """What the initializers of the main graph take."""
+    return sum(v.const_value.nbytes for v in model.graph.initializers.values() if v.const_value is not None)
 
 
 def well_formed(model: ir.Model) -> Iterator[str]:
