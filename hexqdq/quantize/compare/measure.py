@@ -14,6 +14,7 @@ from hexqdq import numerics
 from hexqdq.import_.product import ImportedModel
 from hexqdq.qtypes import QuantParams
 from hexqdq.quantize.calibration.calibrate import Progress, Runner, Sample, counted
+from hexqdq.quantize.calibration.visible import HIDDEN, NO_ROW
 from hexqdq.quantize.compare.forced import forced
 from hexqdq.quantize.compare.places import Place, places
 
@@ -27,10 +28,11 @@ _CHUNK = 1 << 15
 class TensorMeasure:
     """How far a tensor of the quantized model is from the float model's, over all samples.
 
-    ``sqnr`` is the power of the float values over that of the error, in dB, None where they are equal.
-    ``inherited`` is the same for the error that the float op makes of its quantized inputs,
-    ``introduced`` for what the quantized op adds to it, ``own`` for the tensor's encoding alone, on the
-    float model's values. ``saturated`` is the share of float values that the encoding cannot reach;
+    ``sqnr`` is the power of the float values over that of the error, in dB, None where they are equal;
+    what a mask hides from a Softmax counts nowhere. ``inherited`` is the same for the error that the float
+    op makes of its quantized inputs, ``introduced`` for what the quantized op adds to it, ``own`` for the
+    tensor's encoding alone, on the float model's values. ``saturated`` is the share of float values that
+    the encoding cannot reach;
     ``own``, ``saturated`` and ``reach``, the encoding's range, are None where the tensor has none.
     ``types`` are the types that it is stored in and converted to. ``worst_channel`` is the channel of
     least SQNR, counted along ``axis``. ``inputs`` are the computed values that its maker reads.
@@ -92,6 +94,15 @@ class _Runs:
             yield name, values, inherited[result] if result is not None else values, read[name]
 
 
+def _shown(place: Place, exact: Array, *others: Array) -> tuple[Array, ...]:
+    """The values, all of them 0 where the float model's say nothing: -inf, and what masks hide from a Softmax."""
+    hidden = ~np.isfinite(exact)
+    if place.is_masked and exact.ndim:
+        largest = exact.max(axis=-1, keepdims=True, initial=-np.inf)
+        hidden |= (exact < largest + HIDDEN) | (largest < NO_ROW)
+    return tuple(np.where(hidden, 0, values) for values in (exact, *others)) if hidden.any() else (exact, *others)
+
+
 def _powers(left: Array, right: Array) -> Reals:
     """The sum of products per channel [channels] of [before, channels, after]."""
     return np.asarray(np.einsum("ijk,ijk->j", left, right, dtype=np.float64))
@@ -109,7 +120,7 @@ class _Sums:
         self.low, self.high = math.inf, -math.inf
 
     def add(self, exact: Array, inherited: Array, quantized: Array) -> None:
-        x, y, z = (self._by_channel(values) for values in (exact, quantized, inherited))
+        x, y, z = (self._by_channel(values) for values in _shown(self.place, exact, quantized, inherited))
         self.signal = self.signal + _powers(x, x)
         self.error = self.error + _powers(x - y, x - y)
         self.inherited += float(_powers(x - z, x - z).sum())
@@ -169,8 +180,14 @@ def reach_of(params: QuantParams) -> tuple[float, float]:
 
 
 def _decibels(signal: float, error: float) -> float | None:
-    """10 log10(signal / error), None without error; a signal of zeros counts as the smallest one."""
-    return 10 * math.log10(max(signal, 1e-300) / error) if error > 0 else None
+    """10 log10(signal / error), None without error; a signal of zeros counts as the smallest one.
+
+    An error that is infinite or no number counts as the largest one.
+    """
+    if error == 0:
+        return None
+    worst = error if math.isfinite(error) else 1e300
+    return 10 * math.log10(max(signal, 1e-300)) - 10 * math.log10(worst)
 
 
 def _worst(signal: Reals, error: Reals) -> tuple[int | None, float | None]:

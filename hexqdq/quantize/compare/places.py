@@ -11,7 +11,7 @@ import onnx_ir as ir
 from hexqdq.errors import ModelError
 from hexqdq.import_.product import ImportedModel
 from hexqdq.qtypes import QType, QuantParams
-from hexqdq.quantize.planning.graph import constant, is_float
+from hexqdq.quantize.planning.graph import constant, is_float, is_movement
 from hexqdq.quantize.scaled import marked
 
 
@@ -20,7 +20,8 @@ class Place:
     """A value of the float model, what reads like it in the quantized one, and its encodings there.
 
     ``params`` are those that it is stored in, None where it has none of one scale; ``types`` adds those
-    of converted copies. ``inputs`` are the computed values that its maker reads.
+    of converted copies. ``inputs`` are the computed values that its maker reads. What ``is_masked`` is
+    seen by softmaxes only, which tell nothing of what lies far below the largest value of a row.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Place:
     types: tuple[str, ...]
     inputs: tuple[str, ...]
     is_output: bool
+    is_masked: bool
 
 
 def places(exact: ImportedModel, quantized: ImportedModel) -> list[Place]:
@@ -67,7 +69,26 @@ def _place(value: ir.Value, twin: ir.Value, source: str) -> Place:
         types=types,
         inputs=tuple(dict.fromkeys(str(v.name) for v in inputs if v is not None and constant(v) is None)),
         is_output=value.is_graph_output(),
+        is_masked=_is_masked(value),
     )
+
+
+def _is_masked(value: ir.Value) -> bool:
+    """Whether what reads the value ends in softmaxes, by way of sums, choices and movements."""
+    waiting, seen = [value], set[ir.Value]()
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if one.is_graph_output() or not one.uses():
+            return False
+        for use in one.uses():
+            if use.node.op_type in ("Add", "Where") or is_movement(use.node):
+                waiting += use.node.outputs
+            elif use.node.op_type != "Softmax":
+                return False
+    return True
 
 
 def _values(graph: ir.Graph) -> Iterator[ir.Value]:
