@@ -36,7 +36,8 @@ class Options:
     """Everything that stages are told besides the product before them.
 
     A float model needs ``calibration``, ``ranges`` that are known, or ``allow_float`` to stay float on
-    the CPU; ``dump`` is a folder that gets every stage's product.
+    the CPU; ``complete`` quantizes what is float in a model with Q/DQ, too; ``dump`` is a folder that gets
+    every stage's product.
     """
 
     input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class Options:
     ranges: KnownRanges | None = None
     target: Target = field(default_factory=lambda: find_target(DEFAULT_TARGET))
     allow_float: bool = False
+    complete: bool = False
     dump: Path | None = None
     progress: Progress | None = None
 
@@ -93,7 +95,7 @@ def _quantize(imported: ImportedModel, options: Options) -> QdqModel:
     from hexqdq.quantize.pipeline import already_quantized, is_quantized, quantize
     from hexqdq.quantize.recipe import Recipe
 
-    if is_quantized(imported.model) or (options.allow_float and options.calibration is None):
+    if (is_quantized(imported.model) and not options.complete) or (options.allow_float and options.calibration is None):
         return already_quantized(imported)
     ranges = options.ranges(imported) if options.ranges is not None else None
     if options.calibration is None and ranges is None:

@@ -41,7 +41,8 @@ class Encodings:
     def of(self, value: ir.Value | None) -> QuantParams:
         """What a planned value is stored in."""
         assert value is not None
-        return self.groups[self.plan.values[str(value.name)]]
+        name = str(value.name)
+        return self.plan.given.get(name) or self.groups[self.plan.values[name]]
 
     def type_of(self, node: ir.Node) -> QType | None:
         """The type that a node computes in; None where it gives integers and reads any."""
@@ -51,10 +52,10 @@ class Encodings:
     def read(self, node: ir.Node, value: ir.Value | None) -> QuantParams:
         """What a node reads a planned value in."""
         own, dtype = self.of(value), self.type_of(node)
-        if dtype is None or dtype is own.dtype:
+        if dtype is None or dtype is own.dtype or node in self.plan.complete:
             return own
-        if dtype.bits < own.dtype.bits:
-            assert value is not None
+        assert value is not None
+        if dtype.bits < own.dtype.bits and str(value.name) not in self.plan.given:
             return self.narrow[dtype][self.plan.values[str(value.name)]]
         return converted(own, dtype)
 
@@ -92,13 +93,14 @@ def group_types(
         if name in types:
             found[group] = _wider(found.get(group), types[name])
     chosen = {group: found.get(group, default) for group in made.values.values()}
+    chosen |= {group: params.dtype for group, params in _given_groups(made).items()}
     several = [written for written in made.writes.values() if len(set(written)) > 1]
     while mixed := [written for written in several if len({chosen[group] for group in written}) > 1]:
         for written in mixed:
             widest = max((chosen[group] for group in written), key=lambda dtype: dtype.bits)
             chosen |= dict.fromkeys(written, widest)
     for name, dtype in choices.items():
-        if name in made.values:
+        if name in made.values and name not in made.given:
             group = made.values[name]
             together = (written for written in several if group in written)
             chosen |= dict.fromkeys((group, *chain.from_iterable(together)), dtype)
@@ -126,12 +128,24 @@ def group_params(
     found = ((group, ranges[name]) for name, group in made.values.items() if group not in given)
     spans = given | _spans((*found, *((group, span) for group, span in made.held if group not in given)))
     params = {}
+    came = _given_groups(made)
     for group, (low, high) in spans.items():
         dtype = types if isinstance(types, QType) else types[group]
         is_fixed = group in made.fixed and group not in given
         fixed = _fixed_params(made.fixed[group], dtype, low, high) if is_fixed else None
         params[group] = fixed or span_params(low, high, dtype)
+        if group in came:
+            params[group] = came[group] if came[group].dtype is dtype else converted(came[group], dtype)
     return params
+
+
+def _given_groups(made: Plan) -> dict[str, QuantParams]:
+    """The parameters that the first value of a group came with."""
+    found: dict[str, QuantParams] = {}
+    for name, group in made.values.items():
+        if name in made.given:
+            found.setdefault(group, made.given[name])
+    return found
 
 
 def _spans(ranges: Iterable[tuple[str, Range]]) -> dict[str, Range]:

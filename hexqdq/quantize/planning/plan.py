@@ -42,10 +42,10 @@ class Plan:
 
     ``reads`` lists per node the input positions that take quantized activations (computed or
     constant), ``writes`` the groups of its results, or of what a node that gives integers reads, which
-    are all of one type; ``movements`` are the data movements on quantized values, ``still`` the others. ``fixed`` maps groups
-    whose range an op knows to scale and zero point as for u8. ``held`` are groups with the ranges of the
-    constants that movements put among their values. ``given`` are the parameters of values that came with
-    a Q or a DQ; ``complete`` are the nodes all of whose values did.
+    are all of one type; ``movements`` are the data movements on quantized values, ``still`` the others.
+    ``fixed`` maps groups whose range an op knows to scale and zero point as for u8. ``held`` are groups
+    with the ranges of the constants that movements put among their values. ``given`` are the parameters
+    of values that came with a Q or a DQ; ``complete`` are the nodes all of whose values did.
     """
 
     values: Mapping[str, str]
@@ -66,7 +66,7 @@ def plan(selection: Selection) -> Plan:
     marked += selection.results()
     given = given_params(graph) if (graph := _graph(selection)) is not None else {}
     groups = _groups(selection, given)
-    moving = _moving(selection, groups, marked)
+    moving = _moving(selection, groups, (*map(_name, marked), *given))
     marked += [value for node in moving for value in _moved(node)]
     written = {node: (end, *selection.further[node]) for node, end in selection.ends.items()}
     written |= {node: tuple(results(node)) for node in moving}
@@ -122,9 +122,9 @@ def _join(groups: Groups, values: Sequence[ir.Value]) -> None:
         groups.join(_name(values[0]), _name(value))
 
 
-def _moving(selection: Selection, groups: Groups, marked: Iterable[ir.Value]) -> tuple[ir.Node, ...]:
+def _moving(selection: Selection, groups: Groups, marked: Iterable[str]) -> tuple[ir.Node, ...]:
     """The movements that reach a quantized value, directly or through each other."""
-    live = {groups.find(_name(value)) for value in marked}
+    live = {groups.find(name) for name in marked}
     waiting, found = list(selection.movements), list[ir.Node]()
     while reached := [n for n in waiting if not live.isdisjoint(groups.find(_name(v)) for v in _moved(n))]:
         live |= {groups.find(_name(value)) for node in reached for value in _moved(node)}

@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from hexqdq.errors import UsageError
 from hexqdq.ops.traits import Trait
+from hexqdq.quantize.planning.given import is_dequantize, is_quantize, is_restored_constant
 from hexqdq.quantize.planning.graph import (
     bias_add,
     constant,
@@ -62,7 +63,7 @@ def select(graph: ir.Graph, recipe: Recipe) -> Selection:
         raise UsageError("recipe option 'keep_float'", problem, "`hexqdq explain` lists them")
     selection = Selection()
     for node in graph:
-        if node in selection.folded:
+        if node in selection.folded or is_quantize(node) or is_dequantize(node):
             continue
         reason = _reason_to_stay(node, recipe)
         if reason is not None:
@@ -94,10 +95,11 @@ def _reason_to_stay(node: ir.Node, recipe: Recipe) -> str | None:
     data = [value for i in spec.data_positions(len(node.inputs)) if (value := input_at(node, i)) is not None]
     if not all(is_float(value) for value in (*data, *(() if gives_indices(node) else made))):
         return "its data are not float32, so there is nothing to quantize"
-    if all(value is None or constant(value) is not None for value in node.inputs):
+    held = (value is None or constant(value) is not None or is_restored_constant(value) for value in node.inputs)
+    if all(held):
         return "its data are constant, so there is nothing to calibrate"
-    held = (values for value in data if (values := constant(value)) is not None)
-    if not all(np.isfinite(values).all() for values in held):
+    constants = (values for value in data if (values := constant(value)) is not None)
+    if not all(np.isfinite(values).all() for values in constants):
         return "its constants are not finite, so no scale holds them"
     return None
 

@@ -53,7 +53,7 @@ class QdqWriter:
         and zero point, ``name`` what is new where it is not the value.
         """
         name, producer = name or str(value.name), value.producer()
-        uses = [(use.node, use.idx) for use in value.uses()] if readers is None else list(readers)
+        uses = _uses(value) if readers is None else list(readers)
         if readers is None and value.is_graph_output():
             value.name = self._unique(f"{name}_float")
         scale, zero_point = self._shared(owner, params)
@@ -162,6 +162,11 @@ class QdqWriter:
 
     def _unique_node(self, base: str) -> str:
         return _free(base, self._nodes)
+
+
+def _uses(value: ir.Value) -> list[Reader]:
+    """Everyone but the Q that a model came with."""
+    return [(use.node, use.idx) for use in value.uses() if use.node.op_type != "QuantizeLinear"]
 
 
 def names_of(graph: ir.Graph) -> tuple[set[str], set[str]]:

@@ -27,7 +27,7 @@ HELD: dict[str, Array] = {
     "s1": np.array(0.03, np.float32),
     "z1": np.array(120, np.uint8),
     "s2": np.array(0.05, np.float32),
-    "z2": np.array(7, np.int8),
+    "z2": np.array(135, np.uint8),
     "s3": np.array(0.0001, np.float32),
     "z3": np.array(30000, np.uint16),
     "sw": np.array([0.01, 0.02, 0.015, 0.012], np.float32),
@@ -48,7 +48,7 @@ GRAPHS = {
         y = Conv(rr, w2, b2) }}""",
     "float, then conv": f"""({IMAGE}) => (float[1,4,4,4] y) {{
         n = Neg(x) nq = QuantizeLinear(n, s1, z1) nr = DequantizeLinear(nq, s1, z1)
-        wr = DequantizeLinear <axis = 0> (wq, sw, zw) c = Conv(nr, wr, b) y = Tanh(c) }}""",
+        wr = DequantizeLinear <axis = 0> (wq, sw, zw) c = Conv(nr, wr, b) y = Neg(c) }}""",
     "a branch before the Q": f"""({IMAGE}) => (float[1,3,6,6] y) {{
         n = Neg(x) nq = QuantizeLinear(n, s1, z1) nr = DequantizeLinear(nq, s1, z1) t = Tanh(nr) y = Add(n, t) }}""",
     "a Reshape of what a DQ gives": f"""({IMAGE}) => (float[1,108] y) {{
