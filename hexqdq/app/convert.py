@@ -263,6 +263,7 @@ def _quantize(
         calibration=feeds if calibration is not None else None,
         ranges=known,
         recipe=settings.recipe,
+        complete=True,
         dump=settings.dump,
         progress=settings.progress,
     )
