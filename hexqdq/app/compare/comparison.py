@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from hexqdq.quantize.calibration.calibrate import Sample
 from hexqdq.quantize.calibration.replay import replayable
 from hexqdq.quantize.compare.histograms import Histogram, histograms
 from hexqdq.quantize.compare.measure import TensorMeasure, measure
+from hexqdq.quantize.scaled import marked
 from hexqdq.report import Progress, Table
 
 GOOD = 20.0
@@ -33,12 +34,14 @@ COLUMNS = (
 class Comparison:
     """``measures`` are in the order of computation; ``good`` is the SQNR from which a tensor is good.
 
-    ``histograms`` are of the tensors ``to_blame``, where they were asked for.
+    ``histograms`` are of the tensors ``to_blame``, where they were asked for. ``scaled`` names tensors whose
+    channels were scaled on purpose and scaled back later, which are not compared.
     """
 
     measures: tuple[TensorMeasure, ...]
     good: float = GOOD
     histograms: tuple[Histogram, ...] = ()
+    scaled: tuple[str, ...] = ()
 
     @cached_property
     def bad(self) -> tuple[TensorMeasure, ...]:
@@ -97,6 +100,8 @@ class Comparison:
         hidden = len(self.measures) - SHOWN
         more = f"; {hidden} more with --json" if hidden > 0 else ""
         found = f"{len(self.bad)} of {len(self.measures)} tensors are below {self.good:g} dB"
+        if self.scaled:
+            found += f"; {len(self.scaled)} more were scaled on purpose and are not compared"
         if not self.bad:
             return found + more
         first = self.bad[0]
@@ -107,6 +112,7 @@ class Comparison:
             "good": self.good,
             "first_bad": self.bad[0].tensor if self.bad else None,
             "bad": len(self.bad),
+            "scaled": list(self.scaled),
             "tensors": [{**asdict(entry), "cause": self.cause(entry)} for entry in self.ranked()],
         }
 
@@ -132,12 +138,13 @@ def compare(
     def told(what: str) -> Any:
         return None if progress is None else lambda done, total: progress(what, done, total or 0)
 
+    scaled = tuple(sorted(marked(second.model)))
     if not with_histograms:
-        return Comparison(measure(first, second, feeds, told("compare")), good)
+        return Comparison(measure(first, second, feeds, told("compare")), good, scaled=scaled)
     with replayable(feeds) as samples:
-        comparison = Comparison(measure(first, second, samples, told("compare")), good)
+        comparison = Comparison(measure(first, second, samples, told("compare")), good, scaled=scaled)
         counted = histograms(first, second, samples, comparison.to_blame(), told("histograms"))
-        return Comparison(comparison.measures, good, counted)
+        return replace(comparison, histograms=counted)
 
 
 def level(decibels: float | None) -> float:

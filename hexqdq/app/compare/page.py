@@ -46,6 +46,7 @@ def page(comparison: Comparison, exact: str, quantized: str) -> str:
         exact=exact,
         quantized=quantized,
         measures=comparison.measures,
+        scaled=len(comparison.scaled),
         good=f"{comparison.good:g}",
         bad=comparison.bad,
         first=comparison.bad[0] if comparison.bad else None,

@@ -21,7 +21,7 @@ class Request:
     as far down as up, ``restricted`` ones where they hold values below 0; a range spans
     ``smallest_span`` at least; ``tensors`` are the overrides of single ones as they were given;
     ``only_constant_weights`` leaves a MatMul of two activations float; 4-bit weights of matrices have a
-    scale per ``block`` elements unless that is 0.
+    scale per ``block`` elements unless that is 0; ``smooth`` moves scales of activations into weights.
     """
 
     method: str | None = None
@@ -32,6 +32,7 @@ class Request:
     tensors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     only_constant_weights: bool = False
     block: int = 0
+    smooth: bool = True
 
     def ranges(self, found: Mapping[str, Range]) -> dict[str, Range]:
         """The calibrated ranges as asked for."""
@@ -157,8 +158,8 @@ OPTIONS: dict[str, Option] = {
     "QDQKeepRemovableActivations": Option(ANY),  # Relu and Clip are always kept
     "QDQOpTypePerChannelSupportToAxis": Option(({}, None), "scales lie along output channels; leave it out"),
     "QuantizeBias": Option(ON, "an NPU adds biases as integers; leave it out"),
-    "SmoothQuant": Option(OFF, "leave it out"),
-    "SmoothQuantAlpha": Option((None,), "leave it out"),
+    "SmoothQuant": Option(ON, apply=_set("smooth")),
+    "SmoothQuantAlpha": Option((None,), "each tensor gets the exponent that suits it; leave it out"),
     "SmoothQuantFolding": Option(ANY),
     "TensorQuantOverrides": Option(({}, None), apply=_overrides),
     "UseQDQContribOps": Option(OFF, "the standard's ops hold 16 and 4 bits from opset 21 on; leave it out"),

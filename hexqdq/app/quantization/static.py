@@ -123,7 +123,9 @@ def _quantized(model: str | Path | onnx.ModelProto, reader: CalibrationDataReade
     imported = import_model(model, _shapes(model, feeds))
     kept = tuple(job.choice.kept_float(imported, source_types))
     overrides = job.request.overrides(job.recipe.activations, imported.model.graph.initializers)
-    recipe = replace(job.recipe, keep_float=kept, overrides=overrides, bias_correct=feeds is not None, smooth=feeds is not None)
+    recipe = replace(job.recipe, keep_float=kept, overrides=overrides)
+    if feeds is None:
+        recipe = replace(recipe, bias_correct=False, smooth=False)
     known = None
     if job.cache is not None and job.has_ranges:
         known = SavedRanges.read(job.cache).of(job.cache, imported.digest, recipe)
@@ -178,6 +180,7 @@ def _recipe(request: Request, method: object, activations: object, weights: obje
         weights=our_type("weight_type", weights, WEIGHT_TYPES),
         per_channel=bool(per_channel),
         weight_block=request.block,
+        smooth=request.smooth,
         mixed=False,  # the type asked for, everywhere
     )
 

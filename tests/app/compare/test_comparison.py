@@ -178,6 +178,8 @@ def test_values_that_are_scaled_on_purpose_are_no_errors(tmp_path: Path) -> None
     assert marked(import_model(tmp_path / "qdq.onnx").model) == {"a", "r"}
     comparison = compare(tmp_path / "float.onnx", tmp_path / "qdq.onnx", feeds)
     assert [entry.tensor for entry in comparison.measures] == ["x", "y"]
+    assert comparison.to_text() == "0 of 2 tensors are below 20 dB; 2 more were scaled on purpose and are not compared"
+    assert comparison.to_json()["scaled"] == ["a", "r"]
     assert comparison.bad == ()
     assert all(level(entry.introduced) > 30 for entry in comparison.measures)
 

@@ -127,6 +127,11 @@ def test_blocks_of_weights(tmp_path: Path) -> None:
         ours.quantize_static(network(), path, Reader(images(8)), extra_options={"BlockSize": 5})
 
 
+def test_scales_are_moved_unless_told_not_to() -> None:
+    assert request_of({}).smooth and request_of({"SmoothQuant": True}).smooth
+    assert not request_of({"SmoothQuant": False}).smooth
+
+
 def test_products_of_two_activations_can_stay_float(tmp_path: Path) -> None:
     assert request_of({"MatMulConstBOnly": True}).only_constant_weights
     found = encodings(tmp_path, extra_options={"MatMulConstBOnly": True})
