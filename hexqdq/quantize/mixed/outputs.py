@@ -27,18 +27,20 @@ class OutputError:
     alike, thousands of classes that never occur would drown those that do. A channel that is all noise is
     lost and cannot be lost twice. Every output counts alike, caches that the next step reads too. Channels
     are the last axis, or axis 1 where that is the shorter one of a picture; an output with fewer than FEWEST
-    values per channel is one channel. Outputs that are integers count the share of elements that differ.
+    values per channel is one channel, one with none does not count. Outputs that are integers count the
+    share of elements that differ.
     """
 
     def __init__(self, exact: Sequence[Outputs]) -> None:
         self._exact = exact
-        self._axes = {name: _channel_axis(values, len(exact)) for name, values in exact[0].items()}
+        self._axes = {name: _channel_axis(values, len(exact)) for name, values in exact[0].items() if values.size}
         self._signal = {name: self._sum(name, exact, None) for name in self._axes}
 
     def __call__(self, found: Sequence[Outputs], reference: Sequence[Outputs] | None = None) -> float:
         """The noise of what was found, against ``reference`` where the exact outputs are not asked for."""
         compared = self._exact if reference is None else reference
-        return float(np.mean([self._share(name, found, compared) for name in self._axes]))
+        shares = [self._share(name, found, compared) for name in self._axes]
+        return float(np.mean(shares)) if shares else 0.0
 
     def _share(self, name: str, found: Sequence[Outputs], reference: Sequence[Outputs]) -> float:
         error, signal = self._sum(name, found, reference), self._signal[name]
