@@ -83,7 +83,7 @@ def test_numbers_stay_near(name: str, preset: str) -> None:
     feeds = samples(import_model(proto))[0]
     given = {value.name for value in proto.graph.input}
     used = {name: values for name, values in feeds.items() if name in given}
-    found = outputs(qdq.model, {v.name: used[str(v.name)] for v in qdq.model.graph.inputs})
+    found = outputs(qdq.model, {str(v.name): used[str(v.name)] for v in qdq.model.graph.inputs})
     for exact, rough in zip(outputs(proto, used), found, strict=True):
         assert exact.shape == rough.shape
         tolerance = 0.3 if preset.endswith("w4") else 0.05

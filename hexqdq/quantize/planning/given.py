@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from hexqdq.qtypes import QType, QuantParams
-from hexqdq.quantize.planning.graph import constant, input_at
+from hexqdq.quantize.planning.graph import constant, input_at, is_movement
 
 DOMAINS = ("", "com.microsoft")
 TYPES = {
@@ -30,9 +30,13 @@ def is_dequantize(node: ir.Node | None) -> bool:
 
 
 def is_restored_constant(value: ir.Value | None) -> bool:
-    """Whether a DQ makes the value of an initializer."""
+    """Whether a DQ makes the value of an initializer, or movements make it of such a value."""
     node = value.producer() if value is not None else None
-    return node is not None and is_dequantize(node) and constant(input_at(node, 0)) is not None
+    if node is None or not (is_dequantize(node) or is_movement(node)):
+        return False
+    inputs = (source for source in node.inputs[:1] if source is not None) if is_dequantize(node) else node.inputs
+    held = [source for source in inputs if source is not None and constant(source) is None]
+    return all(map(is_restored_constant, held)) and (is_dequantize(node) or bool(held))
 
 
 def given_params(graph: ir.Graph) -> dict[str, QuantParams]:

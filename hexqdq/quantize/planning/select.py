@@ -63,7 +63,12 @@ def select(graph: ir.Graph, recipe: Recipe) -> Selection:
         raise UsageError("recipe option 'keep_float'", problem, "`hexqdq explain` lists them")
     selection = Selection()
     for node in graph:
-        if node in selection.folded or is_quantize(node) or is_dequantize(node):
+        if (
+            node in selection.folded
+            or is_quantize(node)
+            or is_dequantize(node)
+            or is_restored_constant(node.outputs[0])
+        ):
             continue
         reason = _reason_to_stay(node, recipe)
         if reason is not None:

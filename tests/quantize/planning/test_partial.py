@@ -15,6 +15,7 @@ from hexqdq.app.convert import quantize_model
 from hexqdq.import_.pipeline import import_model
 from hexqdq.qtypes import QType
 from hexqdq.quantize.pipeline import quantize
+from hexqdq.quantize.planning.given import is_restored_constant
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
 from tests.import_.models import outputs, parse
@@ -60,6 +61,12 @@ GRAPHS = {
         wr = DequantizeLinear <axis = 0> (wq, sw, zw) c = Conv(x, wr, b) y = Relu(c) }}""",
     "sixteen bits": f"""({IMAGE}) => (float[1,3,6,6] y) {{
         n = Neg(x) nq = QuantizeLinear(n, s3, z3) nr = DequantizeLinear(nq, s3, z3) y = Tanh(nr) }}""",
+    "moved weights": f"""({IMAGE}) => (float[1,4,4,4] y) {{
+        wr = DequantizeLinear <axis = 0> (wq, sw, zw) wt = Transpose <perm = [0, 1, 3, 2]> (wr)
+        c = Conv(x, wt, b) y = Relu(c) }}""",
+    "weights through a Q": f"""({IMAGE}) => (float[1,4,4,4] y) {{
+        wq0 = QuantizeLinear <axis = 0> (w, sw, zw) wr = DequantizeLinear <axis = 0> (wq0, sw, zw)
+        xq = QuantizeLinear(x, s1, z1) xr = DequantizeLinear(xq, s1, z1) c = Conv(xr, wr, b) y = Relu(c) }}""",
     "only some of a Split": f"""({IMAGE}) => (float[1,3,6,3] y) {{
         a, c = Split <axis = 3, num_outputs = 2> (x) aq = QuantizeLinear(a, s1, z1)
         ar = DequantizeLinear(aq, s1, z1) y = Add(ar, c) }}""",
@@ -101,11 +108,12 @@ def test_nothing_is_left_in_float(name: str) -> None:
     qdq = quantized(name)
     assert qdq.decisions == ()
     for node in qdq.model.graph:
-        if node.op_type.endswith("eLinear"):
+        if node.op_type.endswith("eLinear") or is_restored_constant(node.outputs[0]):
             continue
         sources = [value.producer() for value in node.inputs if value is not None and value.dtype == ir.DataType.FLOAT]
         folds = node.op_type == "Relu"
-        assert folds or all(source is None or source.op_type == "DequantizeLinear" for source in sources), node
+        restored = (source is None or source.op_type in ("DequantizeLinear", "Transpose") for source in sources)
+        assert folds or all(restored), node
         for value in node.outputs:
             readers = {use.node.op_type for use in value.uses()} - {"Relu"}
             assert readers <= {"QuantizeLinear"} and not value.is_graph_output()
