@@ -59,7 +59,7 @@ class Recipe:
     bias_correct: bool = True
     mixed: bool = True
     budget: float = 25.0
-    target_drop: float = 1.0
+    target_drop: float = 0.5
 
     def __post_init__(self) -> None:
         _require("method", self.method, tuple(METHODS))

@@ -12,8 +12,10 @@ SHOWN = 6
 """Points between the ends that are measured for the report."""
 NEAR = 0.2
 """dB that are not worth a further step where the budget does not reach the target."""
-HOPELESS = 10.0
-"""dB that keeping to the budget may cost; beyond, the model cannot be quantized to 8 bits."""
+POOR, WORSE = 20.0, 10.0
+"""dB of outputs below which a budget is passed where 16 bits everywhere would be that many dB better, and which"""
+DECENT = 30.0
+"""dB are then enough."""
 
 
 class Curve:
@@ -59,12 +61,12 @@ class Curve:
             self.taken = self._first(allowed, 0, self.within)
             return f"the cheapest that {target}"
         spent = f"a budget of {100 * budget:g} % of the multiply-accumulates"
-        if decibels(self.floor) - decibels(self.noise(self.within)) <= HOPELESS:
+        left = decibels(self.noise(self.within))
+        if left >= POOR or decibels(self.floor) - left <= WORSE:
             self.taken = self._nearest()
             return f"the best that {spent} buys"
-        self.taken = self._first(allowed, self.within, len(self.steps))
-        worse = f"{spent} would leave the outputs more than {HOPELESS:g} dB worse than 16 bits everywhere"
-        return f"the cheapest that {target}; {worse}"
+        self.taken = self._first(max(allowed, 10 ** (-DECENT / 10)), self.within, len(self.steps))
+        return f"the cheapest of {DECENT:g} dB or near 16 bits everywhere; {spent} would leave {left:.1f} dB"
 
     def points(self, packets: float) -> tuple[Point, ...]:
         """The measured points that no cheaper one beats; ``packets`` are those of the model."""

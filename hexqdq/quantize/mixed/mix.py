@@ -9,7 +9,8 @@ Quantization of Neural Networks", section 3, by traces where this measures.)
 
 The choice is the cheapest point whose outputs are within ``target_drop`` dB of those with 16 bits everywhere
 or have SUFFICIENT dB. Where ``budget`` percent of the multiply-accumulates do not buy that, what they do buy is
-taken, unless it would be more than ``curve.HOPELESS`` dB worse than 16 bits everywhere.
+taken. Only outputs that would be POOR and much WORSE than with 16 bits everywhere pass the budget, until they
+are DECENT.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from hexqdq.quantize.mixed.switchboard import Switchboard
 from hexqdq.quantize.mixed.widen import Widening
 from hexqdq.quantize.recipe import Recipe
 
-SUFFICIENT = 30.0
-"""dB of outputs that need no more bits: noise of a thousandth of their power."""
+SUFFICIENT = 40.0
+"""dB of outputs that need no more bits: noise of a hundredth of their amplitude."""
 WORK = 1 << 38
 """Multiply-accumulates of all runs for sensitivity; an element read or written counts as ELEMENT of them."""
 ELEMENT = 8
@@ -63,7 +64,7 @@ def mix(draft: Draft, samples: Iterable[Sample], progress: Progress | None = Non
         told = _told(lambda block: error(board(block), base), runs, progress)
         negligible = (allowed - curve.floor) / (2 * len(powers))
         powers = noises(told, len(powers), runs, negligible)
-        curve.extend(Widening(wired.readings, powers, wired.costs), budget)
+        curve.extend(Widening(wired, powers), budget)
     target = f"is within {draft.recipe.target_drop:g} dB of 16 bits everywhere, or has {SUFFICIENT:g} dB"
     reason = curve.choose(allowed, budget, target)
     groups = curve.groups(curve.taken)
@@ -76,7 +77,8 @@ def mix(draft: Draft, samples: Iterable[Sample], progress: Progress | None = Non
 
 def _narrow(wired: Wiring, groups: Collection[str]) -> list[int]:
     """The readings that stay 8 bits wide when the groups are widened."""
-    return [index for index, reading in enumerate(wired.readings) if not reading.is_wide(groups)]
+    wide = wired.wide | set(groups)
+    return [index for index, reading in enumerate(wired.readings) if not reading.is_wide(wide)]
 
 
 def _extent(wired: Wiring) -> tuple[int, int]:

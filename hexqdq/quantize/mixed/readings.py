@@ -59,7 +59,8 @@ class Wiring:
     """The readings in the order of computation and where they are.
 
     ``members`` are the values of every group, ``costs`` what the nodes that write it do, ``makers`` the op type
-    of the first of them that computes.
+    of the first of them that computes. ``wide`` are groups that have 16 bits whatever is chosen here, ``narrow``
+    ones that have 8.
     """
 
     readings: tuple[Reading, ...]
@@ -67,6 +68,8 @@ class Wiring:
     members: Mapping[str, tuple[str, ...]]
     costs: Mapping[str, Cost]
     makers: Mapping[str, str]
+    wide: frozenset[str]
+    narrow: frozenset[str]
 
 
 def wiring(graph: ir.Graph, draft: Draft) -> Wiring:
@@ -79,7 +82,7 @@ class _Wirer:
         self.graph, self.draft = graph, draft
         self.selection = select(graph, draft.recipe)
         self.plan = plan(self.selection)
-        self.params = group_params(self.plan, draft.ranges, draft.recipe.activations)
+        self.params = group_params(self.plan, draft.ranges, draft.recipe.activations, draft.choices.ranges)
         joined = Groups()
         for written in self.plan.writes.values():
             for group in written[1:]:
@@ -98,7 +101,8 @@ class _Wirer:
         for name, group in self.groups.items():
             members[group].append(name)
         everyone = {group: tuple(names) for group, names in members.items()}
-        return Wiring(tuple(index), places, everyone, self._costs(), self._makers())
+        wide, narrow = self._settled()
+        return Wiring(tuple(index), places, everyone, self._costs(), self._makers(), wide, narrow)
 
     def _users(self) -> dict[tuple[Reading, ir.Value], list[User] | None]:
         """Who reads which value at which reading, None for the model's outputs."""
@@ -115,11 +119,16 @@ class _Wirer:
         return users
 
     def _reading(self, node: ir.Node, position: int) -> Reading | None:
-        """None where the node reads what needs no rounding: its movement moves the group's own integers."""
+        """None where the node reads what needs no rounding.
+
+        Such are integers of the group that a movement moves, and what the model came with Q and DQ of.
+        """
         value, writes = node.inputs[position], self.writes.get(node)
         assert value is not None
         if constant(value) is not None:
             return None if node in self.plan.movements or writes is None else Reading(writes, writes)
+        if value.name in self.plan.given:
+            return None
         group = self.groups[str(value.name)]
         if writes == group and node in self.plan.movements:
             return None
@@ -129,7 +138,19 @@ class _Wirer:
         """The model's outputs that have a Q."""
         moved = (value for node in self.plan.movements for value in results(node))
         written = {*self.selection.results(), *moved}
+        written = {value for value in written if value.name not in self.plan.given}
         return (value for value in dict.fromkeys(self.graph.outputs) if value in written)
+
+    def _settled(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The groups whose type the user chose or the model came with: those of 16 bits, and the others."""
+        encodings = self.draft.encodings(self.plan)
+        types = {
+            self.groups[name]: encodings.groups[group].dtype
+            for name, group in self.plan.values.items()
+            if name in self.plan.given or name in self.draft.choices.types
+        }
+        wide = frozenset(group for group, dtype in types.items() if dtype.bits > self.draft.recipe.activations.bits)
+        return wide, frozenset(types) - wide
 
     def _params(self, value: ir.Value) -> QuantParams:
         values = constant(value)

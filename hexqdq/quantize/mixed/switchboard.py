@@ -73,10 +73,10 @@ def _weights(graph: ir.Graph, draft: Draft) -> list[tuple[ir.Node, int, Quantize
         if has_constant_weights(node) and 1 not in made.reads[node]:
             found.append((node, 1, quantize_contraction(node, selection, draft, scale).weights))
         elif has_trait(node, Trait.NORMALIZATION):
-            cells = quantize_normalization(node, draft.recipe, scale)
+            cells = quantize_normalization(node, draft.recipe_of(str(node.name)), scale)
             found += [(node, position, cell) for position, what, cell in cells if what != "bias"]
         elif has_trait(node, Trait.RECURRENT):
-            cells = quantize_recurrence(node, draft.recipe, scale, scale)
+            cells = quantize_recurrence(node, draft.recipe_of(str(node.name)), scale, scale)
             found += [(node, position, cell) for position, what, cell in cells if what != "bias"]
     return found
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hexqdq.quantize.mixed.cost import Cost
-from hexqdq.quantize.mixed.readings import Reading
+from hexqdq.quantize.mixed.readings import Wiring
 
 FREE = 1.0
 """Packets that a step costs at least, so that gains over no cost can be compared."""
@@ -27,23 +27,24 @@ class Step:
 
 
 class Widening:
-    """Greedy steps from 8 bits everywhere to 16 bits everywhere.
+    """Greedy steps from 8 bits everywhere to 16 bits everywhere, where types are not settled.
 
     A step takes one reading out of the noise by widening the groups it needs, and with them every other
     reading that these complete. The next step is the one of the most noise per packet.
     """
 
-    def __init__(self, readings: Sequence[Reading], powers: Sequence[float], costs: Mapping[str, Cost]) -> None:
-        self._readings, self._powers, self._costs = readings, powers, costs
-        self._macs = sum(cost.macs for cost in costs.values())
+    def __init__(self, wired: Wiring, powers: Sequence[float]) -> None:
+        self._readings, self._powers, self._costs = wired.readings, powers, wired.costs
+        self._narrow = wired.narrow
+        self._macs = sum(cost.macs for cost in wired.costs.values())
         self._touching: dict[str, list[int]] = defaultdict(list)
-        for index, reading in enumerate(readings):
+        for index, reading in enumerate(wired.readings):
             for group in reading.groups():
                 self._touching[group].append(index)
-        self._left = set(range(len(readings)))
+        self.widened: set[str] = set(wired.wide)
+        self._left = {i for i, reading in enumerate(wired.readings) if not reading.is_wide(self.widened)}
         self._rates: dict[int, float] = {}
-        self._spent = Cost()
-        self.widened: set[str] = set()
+        self._spent = sum((self._cost(group) for group in sorted(wired.wide)), Cost())
 
     def steps(self, budget: float) -> list[Step]:
         """The steps from here on that keep the share of products at or below ``budget``; others are passed over."""
@@ -64,7 +65,10 @@ class Widening:
         return max(fitting, key=self._rate, default=None)
 
     def _fits(self, index: int, budget: float) -> bool:
-        return self._share(sum((self._cost(group) for group in self._missing(index)), self._spent)) <= budget
+        missing = self._missing(index)
+        if not self._narrow.isdisjoint(missing):
+            return False
+        return self._share(sum((self._cost(group) for group in missing), self._spent)) <= budget
 
     def _rate(self, index: int) -> float:
         if index not in self._rates:

@@ -16,6 +16,7 @@ from onnx import numpy_helper
 from hexqdq.import_.pipeline import import_model
 from hexqdq.qtypes import QType
 from hexqdq.quantize.mixed.record import MixedPrecision
+from hexqdq.quantize.overrides import Override
 from hexqdq.quantize.pipeline import quantize
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
@@ -30,7 +31,7 @@ TEXT = """m (float[1,8,16,16] x) => (float[1,4,16,16] y) {
   c = Conv <pads = [1, 1, 1, 1]> (b, second, none)
   y = Conv <pads = [1, 1, 1, 1]> (c, third)
 }"""
-RECIPE = Recipe(method="minmax")
+RECIPE = Recipe(method="minmax", smooth=False, target_drop=1.0)
 
 
 def normal(*shape: int, seed: int) -> Array:
@@ -38,17 +39,16 @@ def normal(*shape: int, seed: int) -> Array:
     return np.asarray(values, np.float32)
 
 
-def planted(tail: float) -> onnx.ModelProto:
-    """Three convolutions; between the first two, one channel is ``tail`` times the others and the second hardly
-    reads it: its range takes the bits of all other channels."""
+def planted() -> onnx.ModelProto:
+    """Three convolutions; between the first two, one channel is ``tail`` times the others and is not read: its
+    range takes the bits of all other channels."""
     made = parse(TEXT)
-    gains, second = np.ones((1, 8, 1, 1), np.float32), normal(8, 8, 3, 3, seed=2)
-    gains[0, 5] = tail
-    second[:, 5] /= tail
-    constants = {"first": normal(8, 8, 3, 3, seed=1), "gains": gains, "second": second}
-    constants |= {"third": normal(4, 8, 3, 3, seed=3), "none": np.zeros(8, np.float32)}
-    # a Mul of constants per channel would be folded into the convolutions: the gains are read from an input
-    made.graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in constants.items() if n != "gains")
+    second = normal(8, 8, 3, 3, seed=2)
+    second[:, 5] = 0
+    constants = {"first": normal(8, 8, 3, 3, seed=1), "second": second, "third": normal(4, 8, 3, 3, seed=3)}
+    constants["none"] = np.zeros(8, np.float32)
+    made.graph.initializer.extend(numpy_helper.from_array(values, name) for name, values in constants.items())
+    # gains that were constant would be folded into the convolutions
     made.graph.input.append(onnx.helper.make_tensor_value_info("gains", onnx.TensorProto.FLOAT, [1, 8, 1, 1]))
     return made
 
@@ -60,7 +60,7 @@ def feeds(tail: float, count: int = 6) -> list[Feed]:
 
 
 def quantized(tail: float, recipe: Recipe = RECIPE) -> QdqModel:
-    return quantize(import_model(planted(tail)), feeds(tail), recipe)
+    return quantize(import_model(planted()), feeds(tail), recipe)
 
 
 def record(qdq: QdqModel) -> MixedPrecision:
@@ -71,7 +71,7 @@ def record(qdq: QdqModel) -> MixedPrecision:
 def sqnr(tail: float, qdq: QdqModel) -> float:
     signal = error = 0.0
     for feed in feeds(tail):
-        exact, rough = outputs(planted(tail), feed)[0], outputs(qdq.model, feed)[0]
+        exact, rough = outputs(planted(), feed)[0], outputs(qdq.model, feed)[0]
         signal, error = signal + float((exact**2).sum()), error + float(((exact - rough) ** 2).sum())
     return 10 * math.log10(signal / error)
 
@@ -99,10 +99,11 @@ def test_tail_is_found_widened_and_told() -> None:
 
 
 def test_nothing_is_widened_where_8_bits_suffice() -> None:
-    qdq = quantized(1.0)
+    generous = replace(RECIPE, target_drop=8)
+    qdq = quantized(1.0, generous)
     assert record(qdq).widened == () and record(qdq).chosen.mac_percent == 0
     assert {dtype for _, dtype in types(qdq)} == {QType.U8}
-    assert qdq.digest == quantized(1.0, replace(RECIPE, mixed=False)).digest
+    assert qdq.digest == quantized(1.0, replace(generous, mixed=False)).digest
 
 
 @pytest.mark.parametrize("budget", [0.0, 25.0, 45.0, 60.0, 100.0])
@@ -138,3 +139,12 @@ def test_16_bit_recipes_are_left_alone() -> None:
 def test_record_survives_json() -> None:
     mixed = record(quantized(TAIL))
     assert MixedPrecision.from_json(mixed.to_json()) == mixed
+
+
+@pytest.mark.parametrize("dtype", [QType.U8, QType.U16])
+def test_types_that_the_user_chose_stand(dtype: QType) -> None:
+    override = Override(tensor="b", activations=dtype)
+    qdq = quantized(TAIL, replace(RECIPE, budget=60, overrides=(override,)))
+    assert dict(types(qdq))["b"] is dtype
+    assert "b" not in [entry.tensor for entry in record(qdq).widened]
+    assert record(qdq).chosen.sqnr > 25 or dtype is QType.U8
