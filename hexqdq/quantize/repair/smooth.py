@@ -9,7 +9,8 @@ here each tensor gets the one of EXPONENTS, or s = 1, with the least noise predi
     sum over readers of [ (Dx^2 / 12) sum_oi (W_oi s_i)^2 + sum_o (Dw_o^2 / 12) sum_i E[x_i^2] / s_i^2 ] / P
 
 where Dx is the step of the input's range, Dw_o that of an output channel's weights and P the power
-sum_oi W_oi^2 E[x_i^2] of the reader's output. A tensor stays where that is not better by WORTH.
+sum_oi W_oi^2 E[x_i^2] of the reader's output. A tensor stays where that is not better by WORTH, or where
+the samples show fewer than FEWEST values of a channel.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ Floats = NDArray[np.float64]
 EXPONENTS = tuple(step / 8 for step in range(9))
 WORTH = 0.8
 """The predicted noise must fall to this share of what it was."""
+FEWEST = 512
+"""Values of a channel over all samples from which its reach is known: unseen values pass what few ones reached,
+and once all channels reach equally far, each that does saturates."""
 FARTHEST = 8
 """No channel is scaled by more than two to this power, up or down."""
 
@@ -81,6 +85,8 @@ class _Side:
 def _factors(seam: Seam, observed: dict[str, Channels], recipe: Recipe) -> Floats | None:
     """The factors [channels] that predict the least noise, None where it is not worth while."""
     sides = [_Side(read_weights(r, seam.channels), observed[str(r.data.name)]) for r in seam.readers]
+    if min(side.channels.count for side in sides) < FEWEST:
+        return None
     reach = np.max([np.maximum(np.abs(s.channels.low), np.abs(s.channels.high)) for s in sides], axis=0)
     largest = np.max([side.weights.largest.max(axis=0) for side in sides], axis=0)
     steps = (_levels(recipe.activations), recipe.weights.high)

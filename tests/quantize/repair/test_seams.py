@@ -129,7 +129,7 @@ def test_a_planted_spread_is_repaired(recipe: Recipe) -> None:
 
 
 def test_scales_move_out_of_normalizations() -> None:
-    text = """m (float[1,7,4] x) => (float[1,7,5] y) {
+    text = """m (float[1,70,4] x) => (float[1,70,5] y) {
         a = LayerNormalization<axis = -1>(x, gains) y = MatMul(a, wm) }"""
     model = built(text)
     draft = smooth(Draft(import_model(model), PLAIN), feeds(model))
@@ -139,7 +139,7 @@ def test_scales_move_out_of_normalizations() -> None:
 
 @PASSES
 def test_constants_that_are_added_are_scaled(repair: Pass) -> None:
-    text = """m (float[2,4] x) => (float[2,5] y) {
+    text = """m (float[64,4] x) => (float[64,5] y) {
         h = MatMul(x, wx) a = Add(h, gains) r = Relu(a) y = MatMul(r, wm) }"""
     model = built(text)
     draft = repair(Draft(import_model(model), PLAIN), feeds(model))
@@ -164,6 +164,12 @@ def test_shared_weights_are_not_changed_for_others() -> None:
         outputs(draft.imported.model, feeds(model)[0]), outputs(model, feeds(model)[0]), strict=True
     ):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_channels_that_samples_hardly_show_stay() -> None:
+    model = built(conv_text("Relu(a)"))
+    assert marked(smooth(Draft(import_model(model), PLAIN), feeds(model, 8)).imported.model)
+    assert not marked(smooth(Draft(import_model(model), PLAIN), feeds(model, 7)).imported.model)
 
 
 def test_ranges_that_the_recipe_gives_are_of_the_float_model() -> None:

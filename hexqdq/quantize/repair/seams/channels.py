@@ -17,12 +17,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    """Per channel [channels]: the least and largest value, the mean magnitude and the mean square."""
+    """Per channel [channels]: the least and largest value, the mean magnitude and the mean square.
+
+    ``count`` is the number of values that each was found from.
+    """
 
     low: Floats
     high: Floats
     magnitude: Floats
     square: Floats
+    count: int
 
     def joined(self, other: Channels) -> Channels:
         """Both together, as sums: magnitudes and squares add, to be divided by the number of samples."""
@@ -31,10 +35,11 @@ class Channels:
             np.maximum(self.high, other.high),
             self.magnitude + other.magnitude,
             self.square + other.square,
+            self.count + other.count,
         )
 
-    def over(self, count: int) -> Channels:
-        return Channels(self.low, self.high, self.magnitude / count, self.square / count)
+    def over(self, samples: int) -> Channels:
+        return Channels(self.low, self.high, self.magnitude / samples, self.square / samples, self.count)
 
 
 def observe_channels(
@@ -58,4 +63,5 @@ def _of(values: NDArray[Any], axis: int) -> Channels:
         flat.max(axis=1).astype(np.float64),
         magnitude.mean(axis=1, dtype=np.float64),
         np.square(flat, dtype=np.float64).mean(axis=1),
+        flat.shape[1],
     )
