@@ -40,6 +40,20 @@ InputShapes = Annotated[
     list[str] | None,
     typer.Option("--input-shape", metavar="NAME:1x3x32x32", help="The static shape of a dynamic input; may repeat."),
 ]
+CalibrationData = Annotated[
+    str | None,
+    typer.Option(
+        "--calib",
+        metavar="DATA",
+        help="A folder of .npz, .npy, pictures or test_data_set_*; a stacked .npz or .npy; or module:function.",
+    ),
+]
+ImageSize = Annotated[
+    str | None, typer.Option(metavar="256 or 256x320", help="Pictures: shorter side, or HxW, before the crop.")
+]
+ExternalData = Annotated[
+    bool, typer.Option("--external-data", help="Write weights beside the model, as over 2 GB they are anyway.")
+]
 TargetName = Annotated[str, typer.Option("--target", help="See `hexqdq targets`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -65,28 +79,18 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 @app.command()
 def quantize(
+    context: typer.Context,
     model: ModelPath,
-    calib: Annotated[
-        str | None,
-        typer.Option(
-            "--calib",
-            metavar="DATA",
-            help="A folder of .npz, .npy, pictures or test_data_set_*; a stacked .npz or .npy; or module:function.",
-        ),
-    ] = None,
+    calib: CalibrationData = None,
     output: OutputPath = None,
     input_shape: InputShapes = None,
-    image_size: Annotated[
-        str | None, typer.Option(metavar="256 or 256x320", help="Pictures: shorter side, or HxW, before the crop.")
-    ] = None,
+    image_size: ImageSize = None,
     mean: Annotated[str | None, typer.Option(metavar="M or R,G,B", help="Pictures: taken off; 0 by default.")] = None,
     std: Annotated[str | None, typer.Option(metavar="S or R,G,B", help="Pictures: divided by; 1 by default.")] = None,
     white: Annotated[float | None, typer.Option(help="Pictures: value of white before --mean; 1 by default.")] = None,
     layout: Annotated[str | None, typer.Option(help="Pictures: nchw or nhwc, if the shape leaves it open.")] = None,
     channels: Annotated[str | None, typer.Option(help="Pictures: rgb (default) or bgr.")] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="auto, a8w8, a16w8, a8w4 or a16w4: bits of values, weights.")
-    ] = None,
+    preset: Annotated[str | None, typer.Option(help="Bits of values, weights: auto, a8w8, a16w8, a8w4, a16w4.")] = None,
     recipe: Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A recipe as JSON.")] = None,
     activations: Annotated[str | None, typer.Option(help="Values between nodes as u8, s8, u16 or s16.")] = None,
     weights: Annotated[str | None, typer.Option(help="Weights as s8, u8, s4 or s16.")] = None,
@@ -99,16 +103,12 @@ def quantize(
     smooth: Annotated[bool | None, typer.Option(help="Move scales of activations into weights.")] = None,
     bias_correct: Annotated[bool | None, typer.Option(help="Take the mean error out of biases.")] = None,
     mixed: Annotated[bool | None, typer.Option(help="16-bit activations where 8 bits hurt the outputs.")] = None,
-    budget: Annotated[
-        float | None, typer.Option(metavar="PERCENT", help="MACs with 16-bit activations, at most.")
-    ] = None,
+    budget: Annotated[float | None, typer.Option(metavar="PERCENT", help="MACs at 16 bits, at most.")] = None,
     target_drop: Annotated[float | None, typer.Option(metavar="DB", help="Of the outputs, against 16 bits.")] = None,
     ranges: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Ranges as JSON: read where it exists, else written.")
+        Path | None, typer.Option(metavar="FILE", help="Of values: read if it exists, else written.")
     ] = None,
-    external_data: Annotated[
-        bool, typer.Option("--external-data", help="Write weights beside the model, as over 2 GB they are anyway.")
-    ] = False,
+    external_data: ExternalData = False,
     dump: DumpFolder = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -119,28 +119,10 @@ def quantize(
 
     path = output or model.parent / f"{model.stem}.qdq.onnx"
     pictures = options_from_text(image_size, mean, std, white, layout, channels)
-    chosen = convert.chosen_recipe(
-        recipe,
-        preset,
-        activations=activations,
-        weights=weights,
-        weight_block=weight_block,
-        method=method,
-        percentile=percentile,
-        mse_power=mse_power,
-        histogram_bins=histogram_bins,
-        equalize=equalize,
-        smooth=smooth,
-        bias_correct=bias_correct,
-        mixed=mixed,
-        budget=budget,
-        target_drop=target_drop,
-    )
+    chosen = convert.chosen_recipe(recipe, preset, context.params)
     with _progress(quiet or as_json) as progress:
         result = convert.quantize_to_file(
-            model,
-            calib,
-            path,
+            *(model, calib, path),
             recipe=chosen,
             ranges=ranges,
             input_shapes=_shapes(input_shape),

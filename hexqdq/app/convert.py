@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -143,6 +143,7 @@ def quantize_to_file(
     ranges: Path | None = None,
     input_shapes: Shapes | None = None,
     pictures: PictureOptions | None = None,
+    external_data: bool = False,
     dump: Path | None = None,
     progress: Progress | None = None,
 ) -> Quantized:
@@ -157,7 +158,8 @@ def quantize_to_file(
         used = recipe or Recipe()
         found = Ranges(product.ranges, product.wide_ranges)
         SavedRanges(digest, used.method, used.knobs(), found).write(ranges)
-    return Quantized(_save(product, output), product, outcome.measures, findings(outcome.products["import"], product))
+    found_out = findings(outcome.products["import"], product)
+    return Quantized(_save(product, output, external_data), product, outcome.measures, found_out)
 
 
 def compile_to_file(
@@ -216,11 +218,15 @@ def size_measures(product: CompiledModel, path: Path) -> tuple[Measure, ...]:
     )
 
 
-def chosen_recipe(path: Path | None, preset: str | None = None, **choices: Any) -> Recipe:
-    """A preset, the default one if not named, under the options of a file and the choices that are not None."""
+def chosen_recipe(path: Path | None, preset: str | None, choices: Mapping[str, Any]) -> Recipe:
+    """A preset, the default one if not named, under the options of a file and the choices that are not None.
+
+    Choices that no recipe has are of something else.
+    """
     base = Recipe.preset(preset) if preset is not None else Recipe()
     recipe = read_recipe(path, base) if path is not None else base
-    return Recipe.from_json({name: choice for name, choice in choices.items() if choice is not None}, recipe)
+    own = {field.name: choices.get(field.name) for field in fields(Recipe)}
+    return Recipe.from_json({name: choice for name, choice in own.items() if choice is not None}, recipe)
 
 
 def read_recipe(path: Path, base: Recipe | None = None) -> Recipe:
@@ -279,10 +285,10 @@ def signature(imported: ImportedModel) -> dict[str, Signature]:
     return inputs
 
 
-def _save(product: QdqModel, path: str | Path) -> Path:
+def _save(product: QdqModel, path: str | Path, external_data: bool = False) -> Path:
     from hexqdq.quantize.writing.save import save
 
-    return save(product, path)
+    return save(product, path, external=external_data)
 
 
 def _write(product: CompiledModel, path: str | Path) -> Path:
