@@ -27,6 +27,10 @@ SHIFT_MIN, SHIFT_MAX = 2, 62
 """TOSA's range of a RESCALE shift."""
 MULTIPLIER_ERROR = 1 / 16
 """Steps that a 16-bit multiplier's own rounding may move a value that stays inside the output range."""
+NARROW_BITS = 16
+"""Integers of so many bits, and differences of two, are exact in float32."""
+PIECE = 1 << 18
+"""Elements of a large tensor that are quantized at once, so that what lies between stays in the cache."""
 SUM_BITS = 14
 """Addition brings both operands to a common scale by integers of at most 15 bits over 2**14."""
 
@@ -60,9 +64,40 @@ def quantize(values: Array, params: QuantParams) -> Array:
     """
     scale = _spread(params.scales(), params, values.ndim)
     zero_point = _spread(params.zero_points().astype(np.float64), params, values.ndim)
+    steps_of = _narrow_steps if params.dtype.bits <= NARROW_BITS else _wide_steps
+    if values.size <= PIECE or values.ndim < 2:
+        return steps_of(values, scale, zero_point, params.dtype)
+    found = np.empty(values.shape, params.dtype.numpy)
+    rows = max(1, PIECE * len(values) // values.size)
+    for start in range(0, len(values), rows):
+        piece = slice(start, start + rows)
+        found[piece] = steps_of(values[piece], _part(scale, piece), _part(zero_point, piece), params.dtype)
+    return found
+
+
+def _part(held: Array, piece: slice) -> Array:
+    """What broadcasts over a piece of the rows."""
+    return held[piece] if held.ndim and len(held) > 1 else held
+
+
+def _wide_steps(values: Array, scale: Array, zero_point: Array, dtype: QType) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.rint(values.astype(np.float32) / scale).astype(np.float64)
-    return saturate(np.nan_to_num(steps, nan=0.0, posinf=np.inf, neginf=-np.inf) + zero_point, params.dtype)
+    return saturate(np.nan_to_num(steps, nan=0.0, posinf=np.inf, neginf=-np.inf) + zero_point, dtype)
+
+
+def _narrow_steps(values: Array, scale: Array, zero_point: Array, dtype: QType) -> Array:
+    """The same where float32 holds every integer of the type: limited before the zero point is added."""
+    zero_point = zero_point.astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.asarray(np.divide(values, scale, dtype=np.float32))
+        np.rint(steps, out=steps)
+    unknown = np.isnan(steps)
+    if unknown.any():
+        steps[unknown] = 0
+    np.clip(steps, dtype.low - zero_point, dtype.high - zero_point, out=steps)
+    steps += zero_point
+    return steps.astype(dtype.numpy)
 
 
 def dequantize(values: Array, params: QuantParams) -> NDArray[np.float32]:

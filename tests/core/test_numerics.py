@@ -173,3 +173,25 @@ def test_a_table_rounds_half_to_even_and_saturates() -> None:
 
 def test_nearest_quotients_round_halves_up() -> None:
     assert numerics.nearest_quotients(12, np.array([1, 5, 6, 7, 8])).tolist() == [12, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("dtype", [QType.U8, QType.S8, QType.U16, QType.S16, QType.S4, QType.S32], ids=str)
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_pieces_of_a_large_tensor_are_quantized_alike(
+    dtype: QType, axis: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=(7, 5)) * 10.0 ** rng.integers(-3, 7, (7, 5))).astype(np.float32)
+    values.reshape(-1)[:4] = [np.nan, np.inf, -np.inf, 3e38]
+    count = 1 if axis is None else values.shape[axis]
+    scales = rng.uniform(0.01, 1, count).astype(np.float32)
+    zeros = np.zeros(count, np.int64) if dtype is QType.S32 else rng.integers(0, 7, count)
+    params = QuantParams.per_channel(dtype, scales, zeros, axis or 0)
+    if axis is None:
+        params = QuantParams.per_tensor(dtype, float(scales[0]), int(zeros[0]))
+    shape = [-1 if index == axis else 1 for index in range(2)]
+    steps = np.nan_to_num(np.rint(divided).astype(np.float64), nan=0, posinf=1e300, neginf=-1e300)
+    expected = np.clip(steps + zeros.reshape(shape), dtype.low, dtype.high).astype(np.int64)
+    for piece in (4, 1 << 20):
+        monkeypatch.setattr(numerics, "PIECE", piece)
+        np.testing.assert_array_equal(numerics.quantize(values, params).astype(np.int64), expected)

@@ -67,17 +67,17 @@ class _Split:
 
     def over(self, values: Array, reduce: Callable[..., Array]) -> Reals:
         """What ``reduce`` makes of the weights of each scale, in the shape of the scales."""
-        reals = values.astype(np.float64)
         if not values.size:
             return np.zeros(1 if self.axis is None else values.shape[self.axis])
         if self.block:
             assert self.axis is not None
             along = 1 - self.axis
-            blocks = np.stack(np.split(reals, values.shape[along] // self.block, along), along)
-            return np.asarray(reduce(blocks, axis=along + 1))
+            blocks = np.stack(np.split(values, values.shape[along] // self.block, along), along)
+            return np.asarray(reduce(blocks, axis=along + 1), np.float64)
         if self.axis is None:
-            return np.asarray(reduce(reals)).reshape(1)
-        return np.asarray(reduce(reals, axis=tuple(index for index in range(values.ndim) if index != self.axis)))
+            return np.asarray(reduce(values), np.float64).reshape(1)
+        others = tuple(index for index in range(values.ndim) if index != self.axis)
+        return np.asarray(reduce(values, axis=others), np.float64)
 
     def params(self, dtype: QType, scales: Reals, zeros: NDArray[np.int64]) -> QuantParams:
         if self.axis is None:
@@ -93,7 +93,7 @@ def _clipping(weights: Array, scales: Reals, split: _Split, dtype: QType) -> Rea
     for share in np.linspace(1.0, LEAST_SHARE, SHARES):
         params = split.params(dtype, np.maximum(scales * share, MIN_SCALE), np.zeros(scales.shape, np.int64))
         held = numerics.dequantize(numerics.quantize(weights, params), params)
-        found = split.over((held - weights) ** 2, np.sum)
+        found = split.over((held - weights).astype(np.float64) ** 2, np.sum)
         best, errors = np.where(found < errors, share, best), np.minimum(found, errors)
     return best
 
