@@ -34,6 +34,11 @@ class WatchedSession:
         data = ir.to_proto(watched).SerializeToString()
         self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
+    @property
+    def threads(self) -> int:
+        """Of one run."""
+        return int(self._session.get_session_options().intra_op_num_threads)
+
     def run(self, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
         """The named values, in their order."""
         return list(self._session.run(self._names, dict(feeds)))
