@@ -110,6 +110,7 @@ JOINED: dict[str, tuple[str, list[str]]] = {
         "z = Add(x, three) a = Div(z, root) f = Erf(a) p = Add(f, one) h = Mul(z, p) y = Mul(h, half)",
         ["Add", "Gelu"],
     ),
+    "mish": ("p = Softplus(x) t = Tanh(p) y = Mul(t, x)", ["Mish"]),
     "hard_swish": ("a = Add(x, three) c = Clip(a, zero, six) p = Mul(x, c) y = Div(p, six)", ["HardSwish"]),
     "hard_swish_scaled": (
         "l = Mul(x, sixth) a = Add(l, half) c = Clip(a, zero, one) y = Mul(c, x)",
@@ -238,6 +239,11 @@ JOINED: dict[str, tuple[str, list[str]]] = {
         ["Relu", "Slice", "Slice", "Slice", "Slice", "Slice", "Concat", "Slice", "Concat", "Abs"],
     ),
     "length_of_a_vector": ("q = Mul(x, x) t = ReduceSum(q, last) y = Sqrt(t)", ["ReduceL2"]),
+    "logarithm_of_a_square": ("q = Mul(x, x) y = Log(q)", ["Abs", "Log", "Mul"]),
+    "logarithm_of_a_power": (
+        "q = Pow(x, two) n = Add(q, e) y = Log(n)",
+        ["Unsqueeze", "Concat", "ReduceL2", "Log", "Mul"],
+    ),
     "length_of_two": (
         "r = Neg(x) q = Mul(x, x) p = Pow(r, two) t = Add(q, p) n = Add(t, negligible) y = Sqrt(n)",
         ["Neg", "Unsqueeze", "Unsqueeze", "Concat", "ReduceL2"],
@@ -258,6 +264,7 @@ LEFT: dict[str, str] = {
     "gelu_of_two_values": "z = Relu(x) a = Div(x, root) f = Erf(a) p = Add(f, one) h = Mul(z, p) y = Mul(h, half)",
     "gelu_of_another_cube": """c = Pow(x, three) k = Mul(c, other_cube) i = Add(x, k) u = Mul(i, slope) f = Tanh(u)
         p = Add(f, one) h = Mul(half, x) y = Mul(h, p)""",
+    "mish_of_two_values": "z = Relu(x) p = Softplus(x) t = Tanh(p) y = Mul(z, t)",
     "hard_swish_up_to_seven": "a = Add(x, three) c = Clip(a, zero, seven) p = Mul(x, c) y = Div(p, six)",
     "hard_swish_of_another_slope": "a = Add(x, three) c = Clip(a, zero, six) p = Mul(x, c) y = Mul(p, sixth_of_six)",
     "hard_sigmoid_from_one": "a = Add(x, three) c = Clip(a, one, six) y = Div(c, six)",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from hexqdq.import_.patterns.arithmetic import bound, power, quotient, twice
-from hexqdq.import_.patterns.gelu import gelu
+from hexqdq.import_.patterns.gelu import gelu, mish
 from hexqdq.import_.patterns.hard import hard_sigmoid, hard_swish
-from hexqdq.import_.patterns.lengths import length
+from hexqdq.import_.patterns.lengths import length, log_of_square
 from hexqdq.import_.patterns.moments import reduce_mean
 from hexqdq.import_.patterns.neutral import nan_guard, neutral, repeated
 from hexqdq.import_.patterns.norms import group_normalization, last_axis, normalization
@@ -21,12 +21,14 @@ RULES: tuple[Rule, ...] = (
     softmax,
     log_softmax,
     gelu,
+    mish,
     hard_swish,
     hard_sigmoid,  # after hard_swish, which it is a part of
     normalization,
     last_axis,
     group_normalization,  # after normalization, which finds its inside
     length,
+    log_of_square,  # after length, whose inside is squares too
     finite_mask,
     nan_guard,  # after finite_mask, which makes it needless
     gather,

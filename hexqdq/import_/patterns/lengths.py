@@ -52,3 +52,47 @@ def _of_two(node: ir.Node, total: ir.Node) -> Found | None:
         return builder.reduce("ReduceL2", both, [rank], False, shape)
 
     return Found((total, node), build)
+
+
+def log_of_square(node: ir.Node) -> Found | None:
+    """The logarithm of a square, with something small added or not, without the square:
+
+        log(x**2 + e) = 2 log |(x, sqrt e)|
+
+    A square spans twice the orders of magnitude, which a logarithm shows and no integers of one scale hold.
+    """
+    if node.op_type != "Log":
+        return None
+    data, addend, found = _square_and_addend(node.inputs[0])
+    shape = dims(node.outputs[0])
+    if data is None or shape is None or dims(data) != shape:
+        return None
+    value, two = data, np.array(2, np.float32)
+
+    def build(builder: Builder) -> ir.Value:
+        size = _with_floor(builder, value, shape, addend) if addend else builder.op("Abs", [value], shape)
+        return builder.op("Mul", [builder.op("Log", [size], shape), two], shape)
+
+    return Found((*found, node), build)
+
+
+def _square_and_addend(value: ir.Value | None) -> tuple[ir.Value | None, float, tuple[ir.Node, ...]]:
+    """What is squared, what is added to the square, and the nodes that do both."""
+    add = maker(value, "Add")
+    if add is None:
+        square = maker(value, "Mul", "Pow")
+        return square_of(value), 0.0, (square,) if square is not None else ()
+    for inner, constant in operands(add):
+        addend, square = scalar(constant), maker(inner, "Mul", "Pow")
+        if addend is not None and 0 < addend < 1 and square is not None:
+            return square_of(inner), addend, (square, add)
+    return None, 0.0, ()
+
+
+def _with_floor(builder: Builder, value: ir.Value, shape: tuple[int, ...], addend: float) -> ir.Value:
+    """The length of every element beside the root of the addend."""
+    last = len(shape)
+    side = builder.op("Unsqueeze", [value, np.array([last], np.int64)], (*shape, 1))
+    floor = np.full((*shape, 1), np.sqrt(addend), np.float32)
+    both = builder.op("Concat", [side, floor], (*shape, 2), {"axis": last})
+    return builder.reduce("ReduceL2", both, [last], False, shape)
