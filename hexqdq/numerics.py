@@ -104,7 +104,12 @@ def dequantize(values: Array, params: QuantParams) -> NDArray[np.float32]:
     """DequantizeLinear: ``(values - zero_point) * scale`` in float32."""
     scale = _spread(params.scales(), params, values.ndim)
     zero_point = _spread(params.zero_points().astype(np.int64), params, values.ndim)
-    return (values.astype(np.int64) - zero_point).astype(np.float32) * scale
+    if params.dtype.bits > NARROW_BITS:
+        return (values.astype(np.int64) - zero_point).astype(np.float32) * scale
+    steps: NDArray[np.float32] = values.astype(np.float32)
+    steps -= zero_point.astype(np.float32)
+    steps *= scale
+    return steps
 
 
 def activation_params(low: float, high: float, dtype: QType) -> QuantParams:
@@ -131,6 +136,11 @@ def zero_points(lows: Array, scales: Array, dtype: QType) -> Integers:
 def bounded(values: Array, bounds: tuple[int, int]) -> Array:
     """Integers limited to ``bounds``."""
     return np.clip(values, *bounds)
+
+
+def nearest(steps: Array, bounds: tuple[int, int]) -> Array:
+    """Real numbers of steps as the nearest integers, half to even, limited to ``bounds``."""
+    return bounded(np.rint(steps), bounds)
 
 
 def clamp_bounds(low: float, high: float, params: QuantParams) -> tuple[int, int]:

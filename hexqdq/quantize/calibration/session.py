@@ -10,6 +10,8 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 _SHARED_BYTES = 1 << 16
+_PACKED_BYTES = 1 << 29
+"""Larger weights are not packed for speed: that takes longer than it saves in the runs of a calibration."""
 
 
 class WatchedSession:
@@ -29,6 +31,8 @@ class WatchedSession:
         options.log_severity_level = 3
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
+        if sum(values.nbytes for values in self._weights.values()) > _PACKED_BYTES:
+            options.add_session_config_entry("session.disable_prepacking", "1")
         given = [onnxruntime.OrtValue.ortvalue_from_numpy(values) for values in self._weights.values()]
         options.add_external_initializers(list(self._weights), given)
         data = ir.to_proto(watched).SerializeToString()
