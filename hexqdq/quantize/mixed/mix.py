@@ -32,8 +32,8 @@ from hexqdq.quantize.mixed.switchboard import Switchboard
 from hexqdq.quantize.mixed.widen import Widening
 from hexqdq.quantize.recipe import Recipe
 
-SUFFICIENT = 40.0
-"""dB of outputs that need no more bits: noise of a hundredth of their amplitude."""
+SUFFICIENT = 35.0
+"""dB of outputs that need no more bits: noise below a fiftieth of their amplitude."""
 WORK = 1 << 38
 """Multiply-accumulates of all runs for sensitivity; an element read or written counts as ELEMENT of them."""
 ELEMENT = 8
