@@ -29,6 +29,8 @@ from hexqdq.report import Table, print_tables, reason_table, share, to_json_text
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = 64
+PRESET = "a8w8"
+"""The bits that are compiled whole; the default may give 16 to some activations, which stay on the CPU for now."""
 AGREE = "agree"
 CLASSIFIERS = ("imagenet", "cifar10", "mnist")
 
@@ -50,7 +52,7 @@ class Model:
         if not self.is_float:
             return (f"hexqdq compile {self.name}.onnx -o {self.name}.ctx{shapes}",)
         return (
-            f"hexqdq quantize {self.name}.onnx --calib calib/ -o {self.name}.qdq.onnx{shapes}",
+            f"hexqdq quantize {self.name}.onnx --calib calib/ --preset {PRESET} -o {self.name}.qdq.onnx{shapes}",
             f"hexqdq compile {self.name}.qdq.onnx -o {self.name}.ctx",
         )
 
@@ -130,12 +132,12 @@ class Place:
         return folder
 
     def quantized(self, model: Model) -> Path:
-        """The QDQ model: as it came, or made with the default recipe."""
+        """The QDQ model: as it came, or made with PRESET."""
         if not model.is_float:
             return self.source(model)
         output = self.work / f"{model.name}.qdq.onnx"
-        shapes = dict(model.shapes)
-        hexqdq.quantize_model(self.source(model), self.calibration(model), output=output, input_shapes=shapes)
+        recipe, shapes = hexqdq.Recipe.preset(PRESET), dict(model.shapes)
+        hexqdq.quantize_model(self.source(model), self.calibration(model), recipe, output=output, input_shapes=shapes)
         return output
 
     def agreement(self, model: Model, context: Path, qdq: Path) -> float | None:
@@ -224,7 +226,7 @@ def page(rows: Sequence[Row]) -> str:
         "",
         "Made by `python benchmarks/zoo.py --page docs/models.md`, which also scores. Models and data are not part of",
         "hexqdq. *float* and *QDQ* are scores in onnxruntime on the CPU, *context* is the compiled model on the `host`",
-        "executor, whose integers the NPU code equals. Float models are quantized by hexqdq with the default recipe on",
+        f"executor, whose integers the NPU code equals. Float models are quantized by hexqdq with preset `{PRESET}` on",
         f"{SAMPLES} samples that are not scored; the others came with Q/DQ. *same argmax* is how often the largest",
         "output of the context is where the QDQ model has it in onnxruntime. Models without data are compared with",
         "onnxruntime over drawn inputs, also by their signal-to-error ratio. Compiling is for Hexagon and the hosts",
