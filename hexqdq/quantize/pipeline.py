@@ -11,6 +11,7 @@ import onnx_ir as ir
 from hexqdq.errors import CalibrationError, QuantizationError
 from hexqdq.import_.product import ImportedModel, model_digest
 from hexqdq.passes import Pass, run_passes
+from hexqdq.quantize.calibration.batches import of_model_batch
 from hexqdq.quantize.calibration.calibrate import Progress as Counter
 from hexqdq.quantize.calibration.calibrate import Sample, calibrate
 from hexqdq.quantize.calibration.ranges import Ranges
@@ -95,7 +96,7 @@ def quantize(
     if calibration is None:
         _require_no_need_of_samples(repairs, ranges)
         return assemble(_ranged(draft, ranges or {}, adjust))
-    with replayable(calibration) as samples:
+    with replayable(of_model_batch(calibration, imported.model.graph)) as samples:
         draft = _repaired(draft, ON_FLOATS, samples, progress)
         found = ranges if ranges is not None else _calibrated(draft, samples, progress)
         return assemble(_repaired(_ranged(draft, found, adjust), ON_RANGES, samples, progress))

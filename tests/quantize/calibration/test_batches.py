@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 
+from hexqdq.errors import CalibrationError
 from hexqdq.import_.pipeline import import_model
 from hexqdq.quantize.calibration.calibrate import calibrate
 from hexqdq.quantize.observers import METHODS
@@ -53,3 +57,26 @@ def test_tensors_without_elements(method: str) -> None:
     (exact, _), (found, empty) = outputs(source, feeds[0]), outputs(qdq.model, feeds[0])
     assert empty.shape == (0, 4)
     assert np.abs(found - exact).max() <= 0.2 * np.abs(exact).max()
+
+
+def drawn(batches: list[dict[str, np.ndarray[Any, Any]]]) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
+    yield from batches
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_larger_batches_are_taken_apart(streamed: bool) -> None:
+    data = normal(12, 3, 4, 4, seed=7)
+    imported = import_model(model(IMAGES.format(2)))
+    batches = [{"x": data[:8]}, {"x": data[8:]}]
+    told: list[tuple[str, int, int]] = []
+    recipe = Recipe(method="minmax", mixed=False)
+    found = quantize(imported, drawn(batches) if streamed else batches, recipe, lambda *one: told.append(one))
+    expected = quantize(imported, [{"x": data[at : at + 2]} for at in range(0, 12, 2)], recipe)
+    assert found.digest == expected.digest
+    assert [done for what, done, _ in told if what == "calibrate"][:6] == [1, 2, 3, 4, 5, 6]
+
+
+def test_batch_that_does_not_divide_is_told() -> None:
+    imported = import_model(model(IMAGES.format(2)))
+    with pytest.raises(CalibrationError, match=r"has float32 \(3, 3, 4, 4\) for input 'x'"):
+        quantize(imported, [{"x": normal(3, 3, 4, 4)}])
