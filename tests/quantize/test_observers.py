@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from hexqdq.errors import CalibrationError
 from hexqdq.quantize.observers import METHODS
-from hexqdq.quantize.observers.base import Knobs, Observer, Range
+from hexqdq.quantize.observers.base import WIDE_LEVELS, Knobs, Observer, Range
 from hexqdq.quantize.observers.histogram import Histogram
 
 Array = NDArray[Any]
@@ -106,6 +107,38 @@ def test_another_method_is_not_merged(method: str) -> None:
     other = next(name for name in METHODS if name != method)
     with pytest.raises(CalibrationError, match="cannot take in a"):
         METHODS[method]().merge(METHODS[other]())
+
+
+@every_method
+def test_known_bounds_change_nothing(method: str) -> None:
+    values = np.random.default_rng(4).normal(size=1000).astype(np.float32)
+    told = METHODS[method](KNOBS)
+    told.update(values, (float(values.min()), float(values.max())))
+    assert told.range() == observed(method, [values])
+
+
+@every_method
+def test_state_does_not_grow(method: str) -> None:
+    made = METHODS[method](KNOBS)
+    sizes = []
+    for seed in range(200):
+        made.update(np.random.default_rng(seed).normal(size=500).astype(np.float32))
+        sizes.append(len(pickle.dumps(made)))
+    assert sizes[-1] <= sizes[1] + 512
+
+
+@every_method
+def test_wide_types_keep_at_least_as_much(method: str) -> None:
+    made = observer(method, bulk_and_outlier(), Knobs())
+    (low, high), (wide_low, wide_high) = made.range(), made.range(WIDE_LEVELS)
+    assert wide_low <= low and high <= wide_high
+
+
+@pytest.mark.parametrize("method", CLIPPING)
+def test_outlier_is_cut_wherever_it_comes(method: str) -> None:
+    samples = [*np.array_split(bulk_and_outlier()[0], 7), bulk_and_outlier()[1]]
+    ranges = {observed(method, [*samples[at:], *samples[:at]], Knobs()) for at in range(len(samples))}
+    assert len(ranges) == 1
 
 
 def bulk_and_outlier() -> list[Array]:
