@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 Model: TypeAlias = "str | Path | bytes | onnx.ModelProto"
 
 CONTEXT_SUFFIX = ".ctx"
-FLOAT_ASSUMPTION = (
-    "The model is float: these decisions assume `hexqdq quantize` with the default recipe,"
-    " with ranges from one made-up sample instead of calibration data."
+ASSUMED = (
+    "The model is float: these decisions assume `{command}`, with ranges from one made-up sample instead of"
+    " calibration data."
 )
+FLOAT_ASSUMPTION = ASSUMED.format(command="hexqdq quantize --preset a8w8")
 
 
 @dataclass(frozen=True)
@@ -71,16 +72,22 @@ def explain(
 ) -> Explanation:
     """The decisions on a float or QDQ model, or those stored in a context.
 
-    A float model is quantized with the default recipe first, and the explanation says so. Raises
-    UsageError for an unknown target.
+    A float model is quantized with preset ``a8w8`` first, and the explanation says so: which activations
+    the default gives 16 bits depends on the samples. Raises UsageError for an unknown target.
     """
     for_target = find_target(target)
     if isinstance(model, str | Path) and Path(model).suffix == CONTEXT_SUFFIX:
         return _stored(Path(model))
     from hexqdq import driver
     from hexqdq.quantize.pipeline import is_quantized
+    from hexqdq.quantize.recipe import Recipe
 
-    options = driver.Options(input_shapes=input_shapes or {}, calibration=driver.made_up_feed, target=for_target)
+    options = driver.Options(
+        input_shapes=input_shapes or {},
+        calibration=driver.made_up_feed,
+        recipe=Recipe.preset("a8w8"),
+        target=for_target,
+    )
     products = driver.run_stages(model, options, last="partition").products
     is_float = not is_quantized(products["import"].model)
     return Explanation(products["partition"].decisions, FLOAT_ASSUMPTION if is_float else None)

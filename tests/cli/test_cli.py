@@ -50,6 +50,38 @@ def test_usage_errors_exit_2(capsys: Captured) -> None:
     assert "hexagon-v73" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("nothing",), "hexqdq --help"),
+        (("quantize",), "hexqdq quantize --help"),
+        (("compile", "x.onnx", "--outpt", "y"), "--output"),
+        (("compile", "x.onnx", "-o"), "--help"),
+        (("quantize", "x.onnx", "--percentile", "high"), "--percentile"),
+        (("targets", "more"), "hexqdq targets --help"),
+        (("ops", "Convv"), "Conv, "),
+    ],
+)
+def test_every_usage_error_has_a_next_step(words: tuple[str, ...], told: str, capsys: Captured) -> None:
+    assert run(*words) == 2
+    text = capsys.readouterr().err
+    assert text.startswith("error: ") and "\n  next: " in text and told in text
+
+
+def test_no_command_is_answered_with_help(capsys: Captured) -> None:
+    assert run() == 2
+    assert "Commands:" in capsys.readouterr().out
+
+
+def test_an_interrupt_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_show", interrupt)
+    assert run("targets") == 130
+    assert not capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["x", "x:", ":1x2", "x:1x-2", "x:1x0", "x:axb"])
 def test_a_bad_input_shape_exits_2(text: str, capsys: Captured) -> None:
     assert run("compile", "x.onnx", "--input-shape", text) == 2
@@ -99,6 +131,15 @@ def test_targets_and_ops_list_every_row(capsys: Captured) -> None:
     assert [row["op"] for row in rows] == list(OPS)
     for row, spec in zip(rows, OPS.values(), strict=True):
         assert all(limit.sentence in row["limits"] for limit in spec.limits)
+
+
+def test_ops_are_listed_briefly_and_one_in_full(capsys: Captured) -> None:
+    assert run("ops") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(OPS) + 4 and "limit" in lines[-1]
+    assert run("ops", "conv", "Slice") == 0
+    text = capsys.readouterr().out
+    assert all(limit.sentence in text for name in ("Conv", "Slice") for limit in OPS[name].limits)
 
 
 def test_a_float_model_is_refused_with_the_command_to_run(digits: Path, tmp_path: Path, capsys: Captured) -> None:
@@ -207,7 +248,7 @@ def test_explain_takes_float_qdq_and_contexts(digits: Path, built: Path, capsys:
         assert data["npu_mac_share"] == 1.0
         assert (data["assumption"] is not None) == (path.name == "digits.onnx")
     assert run("explain", digits / "digits.onnx") == 0
-    assert "default recipe" in capsys.readouterr().out
+    assert "--preset a8w8" in capsys.readouterr().out
 
 
 def test_explain_lists_what_breaks_the_rules_of_another_back_end(

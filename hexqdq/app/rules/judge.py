@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from hexqdq.app.explain import FLOAT_ASSUMPTION, Model
+from hexqdq.app.explain import ASSUMED, Model
 from hexqdq.app.rules import qnn
 from hexqdq.app.rules.group import NodeGroup, encoding_of, groups, is_dequantize, is_quantize
 from hexqdq.app.rules.rule import Rule
@@ -82,7 +82,9 @@ def judge(model: Model, rules: str, input_shapes: Mapping[str, tuple[int, ...]] 
     options = driver.Options(input_shapes=input_shapes or {}, calibration=driver.made_up_feed)
     products = driver.run_stages(model, options, last="quantize").products
     is_float = not is_quantized(products["import"].model)
-    return judge_graph(products["quantize"].model.graph, rules, FLOAT_ASSUMPTION if is_float else None)
+    return judge_graph(
+        products["quantize"].model.graph, rules, ASSUMED.format(command="hexqdq quantize") if is_float else None
+    )
 
 
 def judge_graph(graph: ir.Graph, rules: str, assumption: str | None = None) -> Verdict:
