@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from hexqdq.quantize.recipe import Recipe
 from tests.quantize.graphs import normal
 
 LAYERS, ROWS, COLUMNS = 12, 6144, 7680
@@ -80,7 +82,10 @@ def test_large_model_is_quantized(tmp_path: Path) -> None:
     for index in range(3):
         np.savez(tmp_path / "calib" / f"{index}.npz", x=normal(1, ROWS, seed=index))
     made = tmp_path / "m.qdq.onnx"
-    options = ["--preset", "a8w8", "--external-data", "-q"]
+    repairs = {field.name: False for field in fields(Recipe) if field.default is True and field.name != "per_channel"}
+    recipe = Recipe(**{**repairs, "bias_correct": True})  # type: ignore[arg-type]
+    (tmp_path / "recipe.json").write_text(recipe.to_text())
+    options = ["--recipe", tmp_path / "recipe.json", "--external-data", "-q"]
     command = [sys.executable, "-m", "hexqdq", "quantize", source, "--calib", tmp_path / "calib", "-o", made, *options]
     done = subprocess.run([sys.executable, "-c", PEAK, *map(str, command)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
