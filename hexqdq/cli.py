@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 OUR_FAULT = 3
+INTERRUPTED = 130
+"""What a shell expects of a program that Ctrl-C ended."""
 COMPILE_PACKAGES = ("onnx", "onnx_ir", "onnxscript", "onnxruntime", "mlir", "llvmlite", "ziglang")
 """What the extra ``compile`` brings, by import name."""
 
 app = typer.Typer(
     name="hexqdq",
     help="Quantize ONNX models, compile them for the Hexagon NPU, run them bit for bit the same on the host.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -62,19 +63,26 @@ DumpFolder = Annotated[Path | None, typer.Option("--dump", metavar="DIR", help="
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs a command and exits with its code; no error leaves as a traceback unless HEXQDQ_DEBUG=1."""
+    code = None
     try:
-        app(args=list(arguments) if arguments is not None else None)
+        words = list(arguments) if arguments is not None else None
+        code = app(args=words, prog_name="hexqdq", standalone_mode=False)
     except HexqdqError as error:
         _fail(str(error), error.exit_code)
     except BrokenPipeError:
         os._exit(1)
+    except typer.Abort:
+        code = INTERRUPTED
     except Exception as error:
         package = _missing_package(error)
         if package is not None:
             _fail(f"{package}: is not installed\n  next: pip install 'hexqdq[compile]'", UsageError.exit_code)
+        wrong_words = _wrong_words(error)
+        if wrong_words is not None:
+            _fail(wrong_words, UsageError.exit_code)
         next_step = "this is a fault of hexqdq; repeat with HEXQDQ_DEBUG=1 and report what it prints"
         _fail(f"{type(error).__name__}: {error}\n  next: {next_step}", OUR_FAULT)
-    raise SystemExit(0)
+    raise SystemExit(code or 0)
 
 
 @app.command()
@@ -281,13 +289,15 @@ def targets(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def ops(as_json: AsJson = False) -> None:
-    """List the ops that the NPU has a form for, with every limit."""
-    from hexqdq.ops import OPS
+def ops(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[OP]...", help="Only these, with every limit.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the ops that the NPU has a form for; name some for their limits."""
+    from hexqdq.app.op_list import op_list
 
-    rows = tuple((s.op_type, s.summary, "; ".join(limit.sentence for limit in s.limits)) for s in OPS.values())
-    table = Table("Ops", ("op", "what", "limits"), rows)
-    _show(table.to_json(), [table], "", as_json, quiet=False)
+    listed = op_list(names or [])
+    _show(listed.to_json(), listed.tables(), listed.to_text(), as_json, quiet=False)
 
 
 def _version(asked: bool) -> None:
@@ -298,16 +308,20 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    context: typer.Context,
 ) -> None:
     """Quantize ONNX models, compile them for the Hexagon NPU, run them bit for bit the same on the host."""
 
 
 def _show(data: Any, tables: Iterable[Table], done: str, as_json: bool, quiet: bool) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(UsageError.exit_code)
     if as_json:
         typer.echo(json_text(data))
     elif not quiet:
@@ -339,6 +353,16 @@ def _missing_package(error: Exception) -> str | None:
 def _pair(text: str, separator: str, form: str) -> tuple[str, str]:
     left, found, right = text.rpartition(separator) if separator == ":" else text.partition(separator)
     if not (left and found and right):
+def _wrong_words(error: Exception) -> str | None:
+    """The message for what typer raises about the words of a command line, whichever of its versions does."""
+    message = getattr(error, "format_message", None)
+    if message is None:
+        return None
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "hexqdq"
+    return f"{command}: {message()}\n  next: {command} --help lists what it takes"
+
+
         raise UsageError(f"option value {text!r}", f"expected {form}", "see --help of the command")
     return left, right
 

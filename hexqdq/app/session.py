@@ -156,7 +156,7 @@ class InferenceSession:
         _check_options(context, self._options)
         return Runner(context, make_executor(self._options.executor), self._session_options)
 
-    def _checked(self, feed: Mapping[str, Any]) -> dict[str, Array]:
+    def _checked(self, feed: Any) -> dict[str, Array]:
         if not isinstance(feed, Mapping):
             problem = f"is a {type(feed).__name__}; expected a dictionary of arrays by input name"
             raise InputError("input feed", problem, f"give {{{', '.join(f'{name!r}: ...' for name in self._inputs)}}}")
