@@ -7,7 +7,8 @@ Both sides do one job, calibrate, insert and write, on the same samples, in turn
 its own. Imports of packages are not counted; passes that repair are off. DIR holds one .npz a sample.
 Without models a convolutional network of many tensors is made and its samples are drawn. Times are the
 least of --runs, peaks are of the whole process. onnxruntime runs with the first number of --samples only:
-its memory grows with their number; it has no mse. Ratios above 1 mean that onnxruntime takes more.
+its memory grows with their number; it has no mse and averages otherwise. Ratios above 1 mean that
+onnxruntime takes more.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from hexqdq.report import Table, print_tables, to_json_text
 
 Feeds = dict[str, NDArray[Any]]
 OURS, THEIRS = "hexqdq", "onnxruntime"
-METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy", "mse": None}
+METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy", "mse": None, "average": None}
 """Methods, and what onnxruntime calls them."""
 WIDTH, BLOCKS, SIDE = 32, 40, 64
 """Channels, residual blocks, and height and width of the network that is made."""

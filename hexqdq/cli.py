@@ -109,6 +109,9 @@ def quantize(
     histogram_bins: Annotated[int | None, typer.Option(help="Bins of a tensor's histogram.")] = None,
     equalize: Annotated[bool | None, typer.Option(help="Give weights on both sides of a tensor equal ranges.")] = None,
     smooth: Annotated[bool | None, typer.Option(help="Move scales of activations into weights.")] = None,
+    gptq: Annotated[bool | None, typer.Option(help="Round weights so that errors make up for each other.")] = None,
+    adaround: Annotated[bool | None, typer.Option(help="Round weights up or down by descent.")] = None,
+    rounding_damping: Annotated[float | None, typer.Option(help="Of both: share added to second moments.")] = None,
     bias_correct: Annotated[bool | None, typer.Option(help="Take the mean error out of biases.")] = None,
     mixed: Annotated[bool | None, typer.Option(help="16-bit activations where 8 bits hurt the outputs.")] = None,
     budget: Annotated[float | None, typer.Option(metavar="PERCENT", help="MACs at 16 bits, at most.")] = None,
@@ -310,18 +313,18 @@ def _version(asked: bool) -> None:
 
 @app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
-    context: typer.Context,
 ) -> None:
     """Quantize ONNX models, compile them for the Hexagon NPU, run them bit for bit the same on the host."""
-
-
-def _show(data: Any, tables: Iterable[Table], done: str, as_json: bool, quiet: bool) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(UsageError.exit_code)
+
+
+def _show(data: Any, tables: Iterable[Table], done: str, as_json: bool, quiet: bool) -> None:
     if as_json:
         typer.echo(json_text(data))
     elif not quiet:
@@ -350,9 +353,6 @@ def _missing_package(error: Exception) -> str | None:
     return name if name in COMPILE_PACKAGES else None
 
 
-def _pair(text: str, separator: str, form: str) -> tuple[str, str]:
-    left, found, right = text.rpartition(separator) if separator == ":" else text.partition(separator)
-    if not (left and found and right):
 def _wrong_words(error: Exception) -> str | None:
     """The message for what typer raises about the words of a command line, whichever of its versions does."""
     message = getattr(error, "format_message", None)
@@ -363,6 +363,9 @@ def _wrong_words(error: Exception) -> str | None:
     return f"{command}: {message()}\n  next: {command} --help lists what it takes"
 
 
+def _pair(text: str, separator: str, form: str) -> tuple[str, str]:
+    left, found, right = text.rpartition(separator) if separator == ":" else text.partition(separator)
+    if not (left and found and right):
         raise UsageError(f"option value {text!r}", f"expected {form}", "see --help of the command")
     return left, right
 

@@ -57,6 +57,11 @@ def _along(values: Array, axis: int | None, rank: int) -> Array:
     return values.reshape(shape)
 
 
+def whole(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The whole numbers nearest to reals, ties to even as in QuantizeLinear."""
+    return np.asarray(np.rint(values))
+
+
 def quantize(values: Array, params: QuantParams) -> Array:
     """QuantizeLinear: float32 division, round half to even, zero point, saturate.
 

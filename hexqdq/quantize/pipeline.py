@@ -27,8 +27,10 @@ from hexqdq.quantize.planning.plan import Range, plan
 from hexqdq.quantize.planning.select import decisions, select
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
+from hexqdq.quantize.repair.adaround import adaround
 from hexqdq.quantize.repair.bias_correct import bias_correct
 from hexqdq.quantize.repair.equalize import equalize
+from hexqdq.quantize.repair.gptq import gptq
 from hexqdq.quantize.repair.smooth import smooth
 from hexqdq.quantize.verify import qdq_problems
 from hexqdq.quantize.writing.graph import GraphWriter
@@ -48,6 +50,9 @@ ON_FLOATS: tuple[Repair, ...] = (
 """Before ranges are known: the float model becomes an equal one that quantizes better."""
 ON_RANGES: tuple[Repair, ...] = (
     Repair("mix precision", "mixed", wants_mix, mix),  # first: roundings and corrections depend on types
+    Repair("round by GPTQ", "gptq", lambda recipe: recipe.gptq, gptq),
+    # starts from what GPTQ leaves
+    Repair("round up or down", "adaround", lambda recipe: recipe.adaround, adaround),
     # last: takes out what the others left
     Repair("correct biases", "bias_correct", lambda recipe: recipe.bias_correct, bias_correct),
 )

@@ -35,7 +35,7 @@ def dead_channel() -> tuple[onnx.ModelProto, Feeds]:
     text = "m (float[1,8,16,16] x) => (float[1,6,16,16] y) { a = Conv(x, w, b) r = Relu(a) y = Conv(r, v) }"
     weights = normal(8, 8, 1, 1, seed=1, scale=0.3)
     weights[3] *= 1e-12
-    constants = {"w": weights, "b": normal(8, seed=2), "v": normal(6, 8, 1, 1, seed=3)}
+    constants: dict[str, Any] = {"w": weights, "b": normal(8, seed=2), "v": normal(6, 8, 1, 1, seed=3)}
     return parse(text, **constants), feeds(1, 8, 16, 16)
 
 
@@ -53,7 +53,11 @@ def shared_bias() -> tuple[onnx.ModelProto, Feeds]:
     text = """m (float[1,8,16,16] x) => (float[1,8,16,16] y) {
         a = Conv(x, w, b) c = Conv(x, v, b) d = Add(a, c) y = Relu(d)
     }"""
-    constants = {"w": normal(8, 8, 1, 1, seed=1), "v": normal(8, 8, 1, 1, seed=2, scale=0.01), "b": normal(8, seed=3)}
+    constants: dict[str, Any] = {
+        "w": normal(8, 8, 1, 1, seed=1),
+        "v": normal(8, 8, 1, 1, seed=2, scale=0.01),
+        "b": normal(8, seed=3),
+    }
     return parse(text, **constants), feeds(1, 8, 16, 16)
 
 

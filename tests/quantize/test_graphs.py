@@ -258,5 +258,6 @@ def test_known_ranges_are_used_where_the_float_op_passes_them_by_an_ulp() -> Non
     """onnxruntime's own Tanh gives 1.0000001."""
     imported = import_model(model("m (float[2,5] x) => (float[2,5] y) { y = Tanh(x) }"))
     ranges = {"x": (-9.0, 9.0), "y": (-1.0000001, 1.0000001)}
-    qdq = quantize(imported, None, Recipe(method="minmax", bias_correct=False, smooth=False, mixed=False), ranges=ranges)
+    plain = Recipe(method="minmax", bias_correct=False, smooth=False, mixed=False)
+    qdq = quantize(imported, None, plain, ranges=ranges)
     assert 1 / 128 in [float(values) for values in constants(qdq).values() if values.size == 1]
