@@ -17,6 +17,7 @@ from hexqdq.app.session import InferenceSession
 from hexqdq.import_.product import ImportedModel
 from hexqdq.ops import reference
 from hexqdq.partition.product import NpuPart, PartitionedModel
+from hexqdq.quantize.recipe import Recipe
 from tests.ops.ladder import tosa_stage
 
 Array = NDArray[Any]
@@ -32,14 +33,15 @@ class Built:
 
 
 def build(model: Path, shapes: Mapping[str, tuple[int, ...]], calibration: Path | None = None) -> Built:
-    """Runs every stage; the whole model must be one segment."""
+    """Runs every stage, a float model in 8 bits; the whole model must be one segment."""
     import onnx_ir as ir
 
     def feeds(imported: ImportedModel) -> Iterable[driver.Feed]:
         assert calibration is not None
         return open_calibration(calibration, signature(imported))
 
-    options = driver.Options(input_shapes=shapes, calibration=feeds if calibration else None)
+    recipe = Recipe.preset("a8w8")
+    options = driver.Options(input_shapes=shapes, calibration=feeds if calibration else None, recipe=recipe)
     products = driver.run_stages(model, options).products
     partitioned: PartitionedModel = products["partition"]
     (part,) = partitioned.parts

@@ -11,6 +11,7 @@ from hexqdq.import_.pipeline import import_model
 from hexqdq.partition.pipeline import partition
 from hexqdq.partition.product import NpuPart
 from hexqdq.quantize.pipeline import already_quantized, quantize
+from hexqdq.quantize.recipe import Recipe
 from hexqdq.target import TARGETS, find_target
 from tests.partition.execute import run_model, run_parts, unit_differences
 
@@ -45,7 +46,7 @@ def test_quantized_float_model_is_one_segment_with_float_edges(shared: Path, tar
     imported = import_model(shared / "models" / "resnet8_cifar_fp32.onnx", {"input_1": shape})
     generator = np.random.default_rng(2)
     samples = [{"input_1": generator.uniform(0, 255, shape).astype(np.float32)} for _ in range(4)]
-    parts = partition(quantize(imported, samples), find_target(target))
+    parts = partition(quantize(imported, samples, Recipe.preset("a8w8")), find_target(target))
     (part,) = parts.parts
     assert isinstance(part, NpuPart)
     assert [edge.is_float for edge in (*part.inputs, *part.outputs)] == [True, True]
