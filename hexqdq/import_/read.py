@@ -82,6 +82,9 @@ def _load_external(model: ir.Model, name: str, folder: Path | None) -> None:
     """Points external tensors at the model's folder and touches each, so that faults show here."""
     tensors = {v: v.const_value for v in model.graph.initializers.values()}
     external = {value: tensor for value, tensor in tensors.items() if isinstance(tensor, ir.ExternalTensor)}
+    for value, tensor in external.items():
+        if tensor.dtype == ir.DataType.UNDEFINED:
+            raise ModelError(name, f"constant {value.name!r} has no element type", "check it with onnx.checker")
     copied = sum(tensor.nbytes for tensor in external.values()) <= _COPIED_BYTES
     for value, tensor in external.items():
         if folder is None:

@@ -127,12 +127,6 @@ def test_same_samples_same_choice() -> None:
     assert first.digest == second.digest and first.mixed == second.mixed
 
 
-def test_order_of_samples_does_not_matter() -> None:
-    imported, given = import_model(planted()), feeds(TAIL, 20)
-    first, second = quantize(imported, given, RECIPE), quantize(imported, given[::-1], RECIPE)
-    assert first.mixed == second.mixed and dict(types(first)) == dict(types(second))
-
-
 def test_signed_activations_widen_to_signed() -> None:
     qdq = quantized(TAIL, replace(RECIPE, activations=QType.S8, budget=60))
     assert dict(types(qdq))["b"] is QType.S16
