@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import queue
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -100,7 +101,7 @@ class _Pool:
         others = {}
         for name, found in results:
             if name not in observers:
-                others[name] = found
+                others[name] = found.copy()  # results live as long as this call
                 continue
             values = found[found > -np.inf] if name in self._masks else found
             if values.size:
@@ -159,27 +160,46 @@ class Runner:
         self._fed = [name for name in names if name in self._inputs]
         self._fetched = [name for name in names if name not in self._inputs]
         self._session = WatchedSession(model, self._fetched) if self._fetched else None
+        self._made = [values[name] for name in self._fetched]
+        self._free: queue.SimpleQueue[list[Array]] = queue.SimpleQueue()
 
     def each(
         self, samples: Iterable[Sample], use: Callable[[int, Results], Result], progress: Progress | None = None
     ) -> Iterator[Result]:
-        """``use(index, results)`` of each sample, in their order; memory holds the samples that run at once."""
+        """``use(index, results)`` of each sample, in their order; memory holds the samples that run at once.
+
+        The results are overwritten by a later sample: ``use`` keeps none of them.
+        """
 
         def work(index: int, sample: Sample) -> Result:
-            return use(index, self(sample, index))
+            feeds = self._feeds(sample, index)
+            try:
+                buffers = self._free.get_nowait()
+            except queue.Empty:
+                buffers = [_buffer(value) for value in self._made]
+            if self._session is not None:
+                self._session.run_into(feeds, buffers)
+            fed = ((name, feeds[name]) for name in self._fed)
+            result = use(index, chain(fed, zip(self._fetched, buffers, strict=True)))
+            self._free.put(buffers)
+            return result
 
         return in_order(work, counted(samples, progress), threads_for(self._bytes))
 
     def __call__(self, sample: Sample, index: int) -> Results:
+        feeds = self._feeds(sample, index)
+        yield from ((name, feeds[name]) for name in self._fed)
+        if self._session is not None:
+            yield from zip(self._fetched, self._session.run(feeds), strict=True)
+
+    def _feeds(self, sample: Sample, index: int) -> dict[str, Array]:
         feeds = {name: self._feed(sample, name, index) for name in self._inputs}
         for name in sample:
             if name not in self._inputs:
                 known = ", ".join(self._inputs)
                 found = f"has {name!r}, which is no input; expected {known}"
                 raise CalibrationError(f"calibration sample {index}", found, "name the arrays after the inputs")
-        yield from ((name, feeds[name]) for name in self._fed)
-        if self._session is not None:
-            yield from zip(self._fetched, self._session.run(feeds), strict=True)
+        return feeds
 
     def _feed(self, sample: Sample, name: str, index: int) -> Array:
         value = self._inputs[name]
@@ -206,3 +226,8 @@ def _values(graph: ir.Graph) -> dict[str, ir.Value]:
 def _size(value: ir.Value) -> int:
     assert value.shape is not None
     return math.prod(value.shape.numpy())
+
+
+def _buffer(value: ir.Value) -> Array:
+    assert value.shape is not None and value.dtype is not None
+    return np.empty(value.shape.numpy(), value.dtype.numpy())

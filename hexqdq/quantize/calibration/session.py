@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
+
+from hexqdq.errors import CalibrationError
 
 _SHARED_BYTES = 1 << 16
 _PACKED_BYTES = 1 << 29
@@ -31,6 +34,7 @@ class WatchedSession:
         options.log_severity_level = 3
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
+        options.enable_mem_pattern = False  # plans of parallel runs add up to more than they save
         if sum(values.nbytes for values in self._weights.values()) > _PACKED_BYTES:
             options.add_session_config_entry("session.disable_prepacking", "1")
         given = [onnxruntime.OrtValue.ortvalue_from_numpy(values) for values in self._weights.values()]
@@ -45,7 +49,30 @@ class WatchedSession:
 
     def run(self, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
         """The named values, in their order."""
-        return list(self._session.run(self._names, dict(feeds)))
+        with _running():
+            return list(self._session.run(self._names, dict(feeds)))
+
+    def run_into(self, feeds: Mapping[str, NDArray[Any]], buffers: Sequence[NDArray[Any]]) -> None:
+        """Writes the named values into buffers of their shapes and types; those of no size are left."""
+        binding = self._session.io_binding()
+        for name, values in feeds.items():
+            binding.bind_cpu_input(name, np.ascontiguousarray(values))
+        for name, buffer in zip(self._names, buffers, strict=True):
+            if buffer.size:
+                place = buffer.ctypes.data
+                binding.bind_output(name, "cpu", 0, buffer.dtype.type, buffer.shape, place)
+        with _running():
+            self._session.run_with_iobinding(binding)
+
+
+@contextmanager
+def _running() -> Iterator[None]:
+    """Turns what onnxruntime says of a run into an error with a next step."""
+    try:
+        yield
+    except Exception as error:
+        problem = f"fails in onnxruntime: {' '.join(str(error).split())}"
+        raise CalibrationError("the float model", problem, "run it on this sample with onnxruntime") from error
 
 
 def _watching(model: ir.Model, names: Sequence[str]) -> ir.Model:
