@@ -111,6 +111,6 @@ def test_failed_save_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_model_that_fails_on_a_sample_is_told() -> None:
     text = "m (float[2,4] x, int64[1] i) => (float[1,4] y) { h = Relu(x) y = Gather<axis = 0>(h, i) }"
-    feeds = {"x": np.ones((2, 4), np.float32), "i": np.array([7], np.int64)}
-    with pytest.raises(CalibrationError, match="fails in onnxruntime: .*out of"):
+    feeds: dict[str, NDArray[Any]] = {"x": np.ones((2, 4), np.float32), "i": np.array([7], np.int64)}
+    with pytest.raises(CalibrationError, match=r"fails in onnxruntime: .*out of"):
         quantize(import_model(model(text)), [feeds])
