@@ -109,6 +109,7 @@ def quantize(
     histogram_bins: Annotated[int | None, typer.Option(help="Bins of a tensor's histogram.")] = None,
     equalize: Annotated[bool | None, typer.Option(help="Give weights on both sides of a tensor equal ranges.")] = None,
     smooth: Annotated[bool | None, typer.Option(help="Move scales of activations into weights.")] = None,
+    awq: Annotated[bool | None, typer.Option(help="Scale 4-bit weights by the activations they meet.")] = None,
     gptq: Annotated[bool | None, typer.Option(help="Round weights so that errors make up for each other.")] = None,
     adaround: Annotated[bool | None, typer.Option(help="Round weights up or down by descent.")] = None,
     rounding_damping: Annotated[float | None, typer.Option(help="Of both: share added to second moments.")] = None,

@@ -28,6 +28,7 @@ from hexqdq.quantize.planning.select import decisions, select
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
 from hexqdq.quantize.repair.adaround import adaround
+from hexqdq.quantize.repair.awq import awq
 from hexqdq.quantize.repair.bias_correct import bias_correct
 from hexqdq.quantize.repair.equalize import equalize
 from hexqdq.quantize.repair.gptq import gptq
@@ -46,6 +47,7 @@ Adjust = Callable[[Mapping[str, Range]], Mapping[str, Range]]
 ON_FLOATS: tuple[Repair, ...] = (
     Repair("equalize", "equalize", lambda recipe: recipe.equalize, equalize),
     Repair("smooth", "smooth", lambda recipe: recipe.smooth, smooth),  # after equalize: it leaves what gains nothing
+    Repair("scale for few bits", "awq", lambda recipe: recipe.awq, awq),
 )
 """Before ranges are known: the float model becomes an equal one that quantizes better."""
 ON_RANGES: tuple[Repair, ...] = (

@@ -24,8 +24,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "auto": {},
     "a8w8": {"activations": "u8", "weights": "s8", "mixed": False},
     "a16w8": {"activations": "u16", "weights": "s8", "mixed": False},
-    "a8w4": {"activations": "u8", "weights": "s4", "weight_block": 32, "gptq": True, "mixed": False},
-    "a16w4": {"activations": "u16", "weights": "s4", "weight_block": 32, "gptq": True, "mixed": False},
+    "a8w4": {"activations": "u8", "weights": "s4", "weight_block": 32, "awq": True, "gptq": True, "mixed": False},
+    "a16w4": {"activations": "u16", "weights": "s4", "weight_block": 32, "awq": True, "gptq": True, "mixed": False},
 }
 """Recipes by the bits of their activations and weights, by what differs from the default, which is ``auto``."""
 
@@ -39,10 +39,11 @@ class Recipe:
     per output channel where ``per_channel``, 4-bit ones of matrices per ``weight_block`` elements of a
     channel unless that is 0. ``keep_float`` lists nodes by name that are not quantized, ``overrides`` what
     differs for some tensors or nodes, later ones above earlier ones. ``bias_correct`` takes the mean error
-    out of biases, ``gptq`` and ``adaround`` round weights for what they read, with second moments damped by
-    ``rounding_damping`` of their mean. ``mixed`` gives 16 bits to the activations whose 8 bits hurt the
-    outputs most: at most ``budget`` percent of the multiply-accumulates, or until the outputs are within
-    ``target_drop`` dB of those with 16 bits everywhere. Raises UsageError where a choice is unknown.
+    out of biases; ``equalize``, ``smooth`` and ``awq`` scale channels before; ``gptq`` and ``adaround`` round
+    weights for what they read, with second moments damped by ``rounding_damping`` of their mean. ``mixed``
+    gives 16 bits to the activations whose 8 bits hurt the outputs most: at most ``budget`` percent of the
+    multiply-accumulates, or until the outputs are within ``target_drop`` dB of those with 16 bits everywhere.
+    Raises UsageError where a choice is unknown.
     """
 
     method: str = "mse"
@@ -57,6 +58,7 @@ class Recipe:
     histogram_bins: int = Knobs.histogram_bins
     equalize: bool = False
     smooth: bool = True
+    awq: bool = False
     gptq: bool = False
     adaround: bool = False
     rounding_damping: float = 0.01
@@ -70,7 +72,7 @@ class Recipe:
         _require("activations", self.activations, ACTIVATION_TYPES)
         _require("weights", self.weights, WEIGHT_TYPES)
         _require("weight_block", self.weight_block, BLOCKS)
-        for name in ("per_channel", "equalize", "smooth", "gptq", "adaround", "bias_correct", "mixed"):
+        for name in ("per_channel", "equalize", "smooth", "awq", "gptq", "adaround", "bias_correct", "mixed"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError(
                     f"recipe option {name!r}", f"is {getattr(self, name)!r}; expected true or false", CORRECT
@@ -110,6 +112,7 @@ class Recipe:
             "histogram_bins": self.histogram_bins,
             "equalize": self.equalize,
             "smooth": self.smooth,
+            "awq": self.awq,
             "gptq": self.gptq,
             "adaround": self.adaround,
             "rounding_damping": self.rounding_damping,

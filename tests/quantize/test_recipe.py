@@ -33,7 +33,7 @@ def test_round_trip() -> None:
         ({"histogram_bins": 1000.5}, "'histogram_bins': is 1000.5; expected a whole number"),
         ({"histogram_bins": 100}, "'histogram_bins': is 100; expected a number from 512 to 1048576"),
         ({"keep_float": [1]}, "'keep_float': is (1,)"),
-        ({"bits": 8}, "'name': is 'bits'; expected one of activations, adaround, bias_correct"),
+        ({"bits": 8}, "'name': is 'bits'; expected one of activations, adaround, awq, bias_correct"),
     ],
 )
 def test_unknown_choice_lists_the_valid_ones(data: dict[str, Any], sentence: str) -> None:

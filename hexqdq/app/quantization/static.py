@@ -125,7 +125,7 @@ def _quantized(model: str | Path | onnx.ModelProto, reader: CalibrationDataReade
     overrides = job.request.overrides(job.recipe.activations, imported.model.graph.initializers)
     recipe = replace(job.recipe, keep_float=kept, overrides=overrides)
     if feeds is None:
-        recipe = replace(recipe, bias_correct=False, smooth=False, gptq=False)
+        recipe = replace(recipe, bias_correct=False, smooth=False, awq=False, gptq=False)
     known = None
     if job.cache is not None and job.has_ranges:
         known = SavedRanges.read(job.cache).of(job.cache, imported.digest, recipe)

@@ -24,20 +24,17 @@ from numpy.typing import NDArray
 from hexqdq.qtypes import QType
 from hexqdq.quantize.calibration.calibrate import Progress, Sample
 from hexqdq.quantize.draft import Draft
-from hexqdq.quantize.planning.graph import constant, input_at
 from hexqdq.quantize.recipe import Recipe
-from hexqdq.quantize.repair.seams.channels import Channels, observe_channels
-from hexqdq.quantize.repair.seams.find import NORMS, Seam, fixed_values, seams
-from hexqdq.quantize.repair.seams.weights import Read, read_weights, scale
+from hexqdq.quantize.repair.seams.channels import FEWEST, Channels, observe_channels
+from hexqdq.quantize.repair.seams.find import Seam, fixed_values, seams
+from hexqdq.quantize.repair.seams.weights import Read, largest_gain, read_weights, scale
+from hexqdq.quantize.writing.forms import factor_type
 
 Floats = NDArray[np.float64]
 
 EXPONENTS = tuple(step / 8 for step in range(9))
 WORTH = 0.8
 """The predicted noise must fall to this share of what it was."""
-FEWEST = 512
-"""Values of a channel over all samples from which its reach is known: unseen values pass what few ones reached,
-and once all channels reach equally far, each that does saturates."""
 FARTHEST = 8
 """No channel is scaled by more than two to this power, up or down."""
 
@@ -73,12 +70,11 @@ class _Side:
     def noise(self, factors: Floats, steps: tuple[int, int], gain_step: float) -> float:
         """The predicted noise over signal, for steps of activations and weights and what the maker's step adds."""
         channels, weights = self.channels, self.weights
-        reach = max((channels.high / factors).max(), 0.0) - min((channels.low / factors).min(), 0.0)
         scaled = (weights.squares * factors**2).sum()
         rows = (weights.largest * factors).max(axis=1) / steps[1]
         products = (weights.counts * (channels.square / factors**2)).sum(axis=1)
         signal = (weights.squares * channels.square).sum()
-        made = (reach / steps[0]) ** 2 + gain_step**2
+        made = (channels.reach(factors) / steps[0]) ** 2 + gain_step**2
         return float((made * scaled + (rows**2 * products).sum()) / 12 / max(signal, np.finfo(np.float64).tiny))
 
 
@@ -90,10 +86,10 @@ def _factors(seam: Seam, observed: dict[str, Channels], recipe: Recipe) -> Float
     reach = np.max([np.maximum(np.abs(s.channels.low), np.abs(s.channels.high)) for s in sides], axis=0)
     largest = np.max([side.weights.largest.max(axis=0) for side in sides], axis=0)
     steps = (_levels(recipe.activations), recipe.weights.high)
-    gains = _gains(seam)
+    gain_levels = factor_type(recipe).high
 
     def noise(factors: Floats) -> float:
-        step = float(np.abs(gains / factors).max()) / steps[1] if gains is not None else 0.0
+        step = largest_gain(seam, factors) / gain_levels
         return sum(side.noise(factors, steps, step) for side in sides)
 
     unchanged = noise(np.ones(seam.channels))
@@ -122,15 +118,6 @@ def balanced(reach: Floats, largest: Floats, exponent: float) -> Floats:
 
 def _power_of_two(logs: Floats) -> Floats:
     return np.asarray(2.0 ** np.minimum(np.maximum(np.floor(logs + 0.5), -FARTHEST), FARTHEST))
-
-
-def _gains(seam: Seam) -> Floats | None:
-    """The gains of a normalization, which have one scale for all channels."""
-    if seam.maker.op_type not in NORMS:
-        return None
-    values = constant(input_at(seam.maker, 1))
-    assert values is not None
-    return values.astype(np.float64)
 
 
 def _levels(dtype: QType) -> int:

@@ -14,6 +14,10 @@ from hexqdq.quantize.calibration.calibrate import Progress, Runner, Sample
 
 Floats = NDArray[np.float64]
 
+FEWEST = 512
+"""Values of a channel over all samples from which its reach is known: unseen values pass what few ones reached,
+and once all channels reach equally far, each that does saturates."""
+
 
 @dataclass(frozen=True, eq=False)
 class Channels:
@@ -37,6 +41,10 @@ class Channels:
             self.square + other.square,
             self.count + other.count,
         )
+
+    def reach(self, factors: Floats) -> float:
+        """The length of the range of the channels over ``factors``, with 0 in it."""
+        return float(max((self.high / factors).max(), 0.0) - min((self.low / factors).min(), 0.0))
 
     def over(self, samples: int) -> Channels:
         return Channels(self.low, self.high, self.magnitude / samples, self.square / samples, self.count)

@@ -24,6 +24,11 @@ def made_weights(seam: Seam) -> Floats:
     return np.moveaxis(weights, axis, 0).reshape(seam.channels, -1)
 
 
+def largest_gain(seam: Seam, factors: Floats) -> float:
+    """The largest gain over ``factors`` of a normalization, which has one scale for all; 0 of other makers."""
+    return float(np.abs(_constant(seam.maker, 1) / factors).max()) if seam.maker.op_type in NORMS else 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Read:
     """A reader's weights by output and channel it reads: the largest, the summed squares, how many are not 0.
@@ -82,7 +87,7 @@ def scale(model: ir.Model, seam: Seam, factors: Floats) -> None:
         rank = len(node.outputs[0].shape or ())
         _shift(graph, node, index, 1 / factors, seam.axis - rank)
     for reader in seam.readers:
-        _replace(graph, reader.node, 1, _read_factors(reader, factors))
+        _replace(graph, reader.node, 1, read_factors(reader, factors))
 
 
 def _made_weight_axis(maker: ir.Node) -> int:
@@ -95,7 +100,8 @@ def _made_weight_axis(maker: ir.Node) -> int:
     return 1
 
 
-def _read_factors(reader: Reader, factors: Floats) -> Floats:
+def read_factors(reader: Reader, factors: Floats) -> Floats:
+    """Numbers [channels] laid along the reader's weights, each at the channel it is for."""
     weights = _constant(reader.node, 1)
     if reader.node.op_type == "Conv":
         inner = weights.shape[1]
