@@ -21,6 +21,7 @@ from hexqdq.quantize.calibration.ranges import Ranges, SavedRanges
 from hexqdq.quantize.findings import Finding, findings
 from hexqdq.quantize.product import QdqModel
 from hexqdq.quantize.recipe import Recipe
+from hexqdq.quantize.scaled import marked
 from hexqdq.report import Decision, Measure, Progress, Table, measure_table, reason_table
 from hexqdq.target import DEFAULT_TARGET, find_target
 
@@ -154,10 +155,11 @@ def quantize_to_file(
     outcome = _quantize(model, calibration, _Settings(recipe, input_shapes, dump, progress, pictures, ranges))
     product: QdqModel = outcome.products["quantize"]
     if ranges is not None and not ranges.exists() and product.ranges:
-        digest = outcome.products["import"].digest
+        imported: ImportedModel = outcome.products["import"]
         used = recipe or Recipe()
-        found = Ranges(product.ranges, product.wide_ranges)
-        SavedRanges(digest, used.method, used.knobs(), found).write(ranges)
+        scaled = marked(product.model) - marked(imported.model)
+        found = Ranges(product.ranges, product.wide_ranges).without(scaled)
+        SavedRanges(imported.digest, used.method, used.knobs(), found).write(ranges)
     found_out = findings(outcome.products["import"], product)
     return Quantized(_save(product, output, external_data), product, outcome.measures, found_out)
 

@@ -33,6 +33,7 @@ from hexqdq.quantize.repair.bias_correct import bias_correct
 from hexqdq.quantize.repair.equalize import equalize
 from hexqdq.quantize.repair.gptq import gptq
 from hexqdq.quantize.repair.smooth import smooth
+from hexqdq.quantize.scaled import marked
 from hexqdq.quantize.verify import qdq_problems
 from hexqdq.quantize.writing.graph import GraphWriter
 from hexqdq.quantize.writing.insert import QdqWriter
@@ -90,9 +91,10 @@ def quantize(
     Q and DQ that are there are kept to the bit, and the float rest is quantized around them; where there
     is no rest the model passes unchanged.
 
-    ``ranges`` known before are taken instead of those of the samples, a mapping for types of any width;
-    without samples they are enough for a recipe that repairs nothing. ``adjust`` gives others in place of
-    either. Raises CalibrationError where the samples do not fit the model or set no range.
+    ``ranges`` known before are taken instead of those of the samples, a mapping for types of any width, but
+    for values that repair passes scale, whose numbers are no longer the float model's; without samples they
+    are enough for a recipe that repairs nothing. ``adjust`` gives others in place of either. Raises
+    CalibrationError where the samples do not fit the model or set no range.
     """
     if is_quantized(imported.model) and is_complete(imported.model):
         return already_quantized(imported)
@@ -105,7 +107,7 @@ def quantize(
         return assemble(_ranged(draft, ranges or {}, adjust))
     with replayable(of_model_batch(calibration, imported.model.graph)) as samples:
         draft = _repaired(draft, ON_FLOATS, samples, progress)
-        found = ranges if ranges is not None else _calibrated(draft, samples, progress)
+        found = _found(draft, ranges, marked(draft.imported.model) - marked(imported.model), samples, progress)
         return assemble(_repaired(_ranged(draft, found, adjust), ON_RANGES, samples, progress))
 
 
@@ -125,6 +127,23 @@ def _repaired(draft: Draft, repairs: Iterable[Repair], samples: Iterable[Sample]
         if repair.wanted(draft.recipe):
             draft = repair.run(draft, samples, _told(repair.what, progress))
     return draft
+
+
+def _found(
+    draft: Draft,
+    known: Ranges | Mapping[str, Range] | None,
+    scaled: frozenset[str],
+    samples: Iterable[Sample],
+    progress: Progress | None,
+) -> Ranges:
+    """The known ranges of all but ``scaled`` values, whose ranges are calibrated, as all are where none are known."""
+    if known is None:
+        return _calibrated(draft, samples, progress)
+    ranges = known if isinstance(known, Ranges) else Ranges(known, known)
+    if scaled.isdisjoint(values_to_calibrate(draft.imported, draft.recipe)):
+        return ranges
+    found = _calibrated(draft, samples, progress)
+    return ranges.without(scaled).over(found.without(set(found.narrow) - scaled))
 
 
 def _calibrated(draft: Draft, samples: Iterable[Sample], progress: Progress | None) -> Ranges:

@@ -124,8 +124,10 @@ def _quantized(model: str | Path | onnx.ModelProto, reader: CalibrationDataReade
     kept = tuple(job.choice.kept_float(imported, source_types))
     overrides = job.request.overrides(job.recipe.activations, imported.model.graph.initializers)
     recipe = replace(job.recipe, keep_float=kept, overrides=overrides)
+    if job.cache is not None:  # which holds the float model's own ranges
+        recipe = replace(recipe, smooth=False, awq=False)
     if feeds is None:
-        recipe = replace(recipe, bias_correct=False, smooth=False, awq=False, gptq=False)
+        recipe = replace(recipe, bias_correct=False, gptq=False)
     known = None
     if job.cache is not None and job.has_ranges:
         known = SavedRanges.read(job.cache).of(job.cache, imported.digest, recipe)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,22 @@ class Ranges:
     narrow: Mapping[str, Range]
     wide: Mapping[str, Range]
 
+    def without(self, names: Collection[str]) -> Ranges:
+        """The ranges of the other values."""
+        kept = ({n: span for n, span in known.items() if n not in names} for known in (self.narrow, self.wide))
+        return Ranges(*kept)
+
+    def over(self, other: Ranges) -> Ranges:
+        """These, and those of ``other`` for the rest."""
+        return Ranges({**other.narrow, **self.narrow}, {**other.wide, **self.wide})
+
 
 @dataclass(frozen=True)
 class SavedRanges:
-    """``ranges`` that ``method`` with ``knobs`` found for the model of ``digest``; of no element type's own."""
+    """``ranges`` that ``method`` with ``knobs`` found for the model of ``digest``; of no element type's own.
+
+    Values that a repair pass scaled are not among them: their numbers are those of one recipe and its samples.
+    """
 
     digest: str
     method: str
